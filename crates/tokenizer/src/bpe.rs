@@ -1,4 +1,4 @@
-//! Byte-pair encoding of plain text: cut it into words, encode each, remember those seen before.
+//! Byte-pair encoding of plain text: splits it into words, encodes each and caches the words of the current text.
 
 use std::ops::Range;
 
@@ -7,33 +7,33 @@ use crate::{
     pre_tokenizer::PreTokenizer, seen::Seen, texts::Texts, word::Word,
 };
 
-/// Everything needed to encode plain text.
+/// The tables needed to encode plain text.
 #[derive(Debug)]
 pub(crate) struct Bpe {
     pub(crate) merges: Merges,
     pub(crate) pieces: Pieces,
 }
 
-/// What merging begins with.
+/// The symbols that merging starts from.
 #[derive(Debug)]
 pub(crate) enum Pieces {
-    /// Characters.
+    /// Unicode characters.
     Chars {
-        /// Normal tokens of one character. A space stands for `▁`.
+        /// Normal tokens of one character; a space is looked up as `▁`.
         chars: Chars,
         joints: Box<Joints>,
-        /// The token of each byte, the unknown token where there is none.
+        /// The byte-fallback token of each byte; the unknown token where the vocabulary has none.
         bytes: Box<[u32; 256]>,
     },
     /// Bytes.
     Bytes {
-        /// The token of each byte. A byte without one is dropped, as other implementations do.
+        /// The token of each byte. A byte without a token is dropped, as in other implementations.
         bytes: Box<[Option<u32>; 256]>,
         pre_tokenizer: PreTokenizer,
     },
 }
 
-/// Encodes parts of a text one after the other.
+/// Encodes ranges of a text one after the other.
 #[derive(Debug)]
 pub(crate) struct Encoder<'t> {
     bpe: &'t Bpe,
@@ -51,7 +51,7 @@ impl<'t> Encoder<'t> {
         Self { bpe, vocabulary, text, word, seen, ids: Vec::new() }
     }
 
-    /// Appends the ids of `part` of the text, in which nothing is special.
+    /// Appends the ids of the range `part` of the text, without looking for special tokens.
     pub(crate) fn encode(&mut self, part: Range<usize>) {
         match &self.bpe.pieces {
             Pieces::Chars { joints, .. } => self.encode_by_joints(part, joints),
@@ -127,7 +127,7 @@ impl<'t> Encoder<'t> {
         self.word.finish(&self.bpe.merges, &mut self.ids);
     }
 
-    /// The ordinary token that a piece is as a whole.
+    /// The normal token whose text is all of `word`.
     fn whole(&self, word: &str) -> Option<u32> {
         let (texts, kinds) = self.vocabulary;
         let text: String = word.bytes().map(|b| byte_alphabet::CHARS[usize::from(b)]).collect();

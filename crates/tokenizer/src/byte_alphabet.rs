@@ -1,6 +1,6 @@
 //! GPT-2's byte alphabet: vocabularies of byte-level BPE write every byte as one printable character.
 
-/// Whether a byte stands for the character of the same number; the others get characters from U+0100 on, in order.
+/// Whether a byte maps to the character of the same code point; the others map to U+0100 and up, in order.
 const fn is_printable(byte: u8) -> bool {
     matches!(byte, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF)
 }
@@ -14,7 +14,7 @@ pub(crate) static CHARS: [char; 256] = {
             byte as u8 as char
         } else {
             other += 1;
-            // All of them are below U+0144.
+            // All characters of the alphabet are below U+0144.
             match char::from_u32(other - 1) {
                 Some(c) => c,
                 None => unreachable!(),
@@ -25,7 +25,7 @@ pub(crate) static CHARS: [char; 256] = {
     chars
 };
 
-/// The byte that a character stands for.
+/// The byte that a character of the alphabet encodes.
 fn byte_of(c: char) -> Option<u8> {
     match u32::from(c) {
         code @ 0..0x100 => Some(code as u8).filter(|byte| is_printable(*byte)),
@@ -34,7 +34,7 @@ fn byte_of(c: char) -> Option<u8> {
     }
 }
 
-/// The bytes of a token's text. A character that stands for no byte stands for itself.
+/// The bytes of a token's text. A character outside the alphabet is kept as its UTF-8 bytes.
 pub(crate) fn decode(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     for c in text.chars() {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_has_its_character() {
+    fn every_byte_maps_to_one_character() {
         let text: String = CHARS.iter().collect();
         assert_eq!(decode(&text), (0..=255).collect::<Vec<u8>>());
         for (byte, c) in [

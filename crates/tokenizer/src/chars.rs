@@ -1,4 +1,4 @@
-//! The tokens of single characters.
+//! Single-character tokens.
 
 /// A table from characters to the ids of their tokens, in pages of 256 characters.
 #[derive(Debug)]
@@ -8,7 +8,7 @@ pub(crate) struct Chars {
     pages: Vec<[u32; 256]>,
 }
 
-/// No token for this character: one more than a vocabulary can have.
+/// Marks a character without a token; greater than any id.
 const NONE: u32 = u32::MAX;
 
 impl Chars {
@@ -19,7 +19,7 @@ impl Chars {
     pub(crate) fn insert(&mut self, c: char, id: u32) {
         let page = &mut self.index[c as usize / 256];
         if *page == 0 {
-            // There are fewer pages than a u16 can count: 0x110000 / 256.
+            // At most 0x110000 / 256 pages, which fits a u16.
             *page = self.pages.len() as u16;
             self.pages.push([NONE; 256]);
         }
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_what_was_put_in_and_nothing_else() {
+    fn finds_only_inserted_characters() {
         let mut chars = Chars::new();
         for (c, id) in [('\0', 7), ('a', 0), ('▁', 3), (char::MAX, 9)] {
             chars.insert(c, id);

@@ -1,7 +1,7 @@
-//! Classes of characters that the standard library does not tell: letters and punctuation.
+//! Unicode categories that the standard library does not expose: letters and punctuation.
 //!
-//! Tables are lists of ranges, for each the distance from the end of the one before and the length, as LEB128: 1.5 kB
-//! for all letters. `tools/unicode-tables` writes them.
+//! A table is a list of ranges as LEB128: for each range, the gap to the end of the previous one and the length. All
+//! letters take 1.5 kB. `tools/unicode-tables` writes the tables.
 
 use std::sync::LazyLock;
 
@@ -9,19 +9,19 @@ static LETTERS: LazyLock<Ranges> = LazyLock::new(|| Ranges::new(include_bytes!("
 static PUNCTUATION: LazyLock<Ranges> =
     LazyLock::new(|| Ranges::new(include_bytes!("punctuation.bin")));
 
-/// Whether a character is of category L.
+/// Whether a character is in category L.
 #[inline]
 pub(crate) fn is_letter(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_alphabetic() } else { LETTERS.contains(c) }
 }
 
-/// Whether a character is of category N.
+/// Whether a character is in category N.
 #[inline]
 pub(crate) fn is_number(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_digit() } else { c.is_numeric() }
 }
 
-/// Whether a character is of category P.
+/// Whether a character is in category P.
 pub(crate) fn is_punctuation(c: char) -> bool {
     PUNCTUATION.contains(c)
 }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn some_of_every_kind() {
+    fn examples_of_each_category() {
         for c in
             ['a', 'Z', 'é', 'ß', 'ª', 'ʰ', 'Ж', 'א', 'ع', 'ก', 'あ', '漢', '한', '𝒳', '\u{2CEA1}']
         {
@@ -81,7 +81,7 @@ mod tests {
         }
     }
 
-    /// Letters are the alphabetic characters but for numbers and some marks and symbols.
+    /// Letters are the alphabetic characters except numbers and some marks and symbols.
     #[test]
     fn letters_are_alphabetic() {
         let chars = || (0..=u32::from(char::MAX)).filter_map(char::from_u32);

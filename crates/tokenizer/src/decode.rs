@@ -1,4 +1,4 @@
-//! Token ids back to text, and what is known about single tokens.
+//! Decodes token ids to text and gives the properties of single tokens.
 
 use std::borrow::Cow;
 
@@ -7,15 +7,15 @@ use crate::{Stream, Tokenizer, byte_alphabet, kind::Kind};
 /// Which special tokens are visible in decoded text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Render {
-    /// User-defined ones, as far as the file has any: text for people.
+    /// User-defined ones, where the file has any: text to show to users.
     Plain,
-    /// Also the markers of channels and tools, whatever the file calls them: text for the parser of a chat.
+    /// Also the markers of channels and tools, whatever their type in the file: text for the chat parser.
     Markers,
     /// All of them.
     All,
 }
 
-/// Carry the structure of an answer. `<|tool_response>` is not among them: it ends generation.
+/// Markers that structure a reply. `<|tool_response>` is not among them: it ends generation.
 const MARKERS: [&str; 18] = [
     "<|channel>",
     "<channel|>",
@@ -37,10 +37,10 @@ const MARKERS: [&str; 18] = [
     MEDICAL_THOUGHT[1],
 ];
 
-/// Around the thoughts of MedGemma.
+/// Delimiters of MedGemma's thoughts.
 const MEDICAL_THOUGHT: [&str; 2] = ["<unused94>", "<unused95>"];
 
-/// Never part of an answer, by text.
+/// Tokens that never belong in a reply, by text.
 const UNWANTED: [&str; 17] = [
     "<|turn>",
     "<|image>",
@@ -62,7 +62,7 @@ const UNWANTED: [&str; 17] = [
 ];
 
 impl Tokenizer {
-    /// The bytes a token stands for. They need not be whole characters. An id past the vocabulary has none.
+    /// The bytes of a token, which may be an incomplete UTF-8 sequence. An id past the vocabulary has none.
     pub fn piece(&self, id: u32, render: Render) -> Cow<'_, [u8]> {
         let (Some(text), Some(&kind)) = (self.texts.get(id), self.kinds.get(id as usize)) else {
             return Cow::Borrowed(&[]);
@@ -84,8 +84,8 @@ impl Tokenizer {
         Cow::Borrowed(if visible { text.as_bytes() } else { &[] })
     }
 
-    /// The text of `ids`. Bytes that are not UTF-8 become U+FFFD. The space that the vocabulary puts in front of text is
-    /// taken away.
+    /// The text of `ids`. Bytes that are not UTF-8 become U+FFFD. The leading space that the vocabulary adds to text is
+    /// removed.
     pub fn decode(&self, ids: &[u32], render: Render) -> String {
         let mut bytes = Vec::new();
         for &id in ids {
@@ -110,7 +110,7 @@ impl Tokenizer {
         self.texts.len()
     }
 
-    /// A token's text as it stands in the vocabulary, with `▁` for a space.
+    /// A token's text as written in the vocabulary, with `▁` for a space.
     pub fn token_text(&self, id: u32) -> Option<&str> {
         self.texts.get(id)
     }
@@ -120,7 +120,7 @@ impl Tokenizer {
         self.texts.id_of(text.as_bytes())
     }
 
-    /// The token to put in front of a prompt; none where the vocabulary begins prompts without one.
+    /// The token to put before a prompt; `None` where the vocabulary adds none.
     pub fn begin(&self) -> Option<u32> {
         self.roles.bos.filter(|_| self.ends.0)
     }
@@ -130,7 +130,7 @@ impl Tokenizer {
         self.roles.eos.filter(|_| self.ends.1)
     }
 
-    /// The token for the beginning of a sequence. Whether prompts begin with it, [`begin`](Self::begin) tells.
+    /// The beginning-of-sequence token. [`begin`](Self::begin) says whether prompts start with it.
     pub fn bos(&self) -> Option<u32> {
         self.roles.bos
     }
@@ -145,17 +145,17 @@ impl Tokenizer {
         self.roles.eot
     }
 
-    /// The token for bytes without a token.
+    /// The unknown token, for bytes without a token.
     pub fn unknown(&self) -> Option<u32> {
         self.roles.unknown
     }
 
-    /// The token for places without content.
+    /// The padding token.
     pub fn padding(&self) -> Option<u32> {
         self.roles.padding
     }
 
-    /// The token for places to be filled in.
+    /// The mask token.
     pub fn mask(&self) -> Option<u32> {
         self.roles.mask
     }
@@ -170,13 +170,13 @@ impl Tokenizer {
         self.roles.is_end(id)
     }
 
-    /// The ids the file forbids to sample, ascending.
+    /// The ids the file forbids sampling, ascending.
     pub fn suppressed(&self) -> &[u32] {
         &self.roles.suppressed
     }
 
-    /// All ids that make no sense in an answer, ascending: the suppressed ones, media markers, padding, the beginnings
-    /// of prompts and turns, the mask, the unknown token and unused tokens.
+    /// All ids that never belong in a reply, ascending: the suppressed ones, media markers, padding, the beginnings of
+    /// prompts and turns, the mask, the unknown token and unused tokens.
     pub fn unwanted(&self) -> Vec<u32> {
         let roles = &self.roles;
         let medical =
@@ -195,7 +195,7 @@ impl Tokenizer {
     }
 }
 
-/// All bytes, to borrow single ones from.
+/// All bytes, so that single bytes can be borrowed as slices.
 static BYTES: [u8; 256] = {
     let mut bytes = [0; 256];
     let mut i = 0;
@@ -214,7 +214,7 @@ fn spaced(text: &str) -> Cow<'_, [u8]> {
     }
 }
 
-/// `<unused` number `>`: files call these normal.
+/// `<unusedN>`: files give these tokens the type normal.
 fn is_unused(text: &str) -> bool {
     let number = text.strip_prefix("<unused").and_then(|rest| rest.strip_suffix('>'));
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))

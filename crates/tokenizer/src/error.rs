@@ -1,4 +1,4 @@
-//! What can be wrong with a vocabulary.
+//! Errors in a vocabulary.
 
 /// Why a tokenizer could not be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -7,7 +7,7 @@ pub enum TokenizerError {
     /// There are no tokens.
     #[error("the vocabulary is empty: the file has no tokenizer")]
     EmptyVocabulary,
-    /// A kind of vocabulary that is not known.
+    /// An unknown tokenizer model.
     #[error(
         "tokenizer model {model:?} is not supported (known: gpt2, llama, gemma4): use a model with one of these"
     )]
@@ -15,23 +15,23 @@ pub enum TokenizerError {
         /// Its name in the file.
         model: String,
     },
-    /// A pre-tokenizer that is not known. Another one would give plausible but wrong ids.
+    /// An unknown pre-tokenizer. Substituting another would give plausible but wrong ids.
     #[error(
-        "pre-tokenizer {name:?} is not supported: text would be cut in the wrong places; use a model with a known one (such as llama-bpe, qwen2, smollm, gpt-2)"
+        "pre-tokenizer {name:?} is not supported: text would be split in the wrong places; use a model with a supported one (such as llama-bpe, qwen2, smollm, gpt-2)"
     )]
     UnknownPreTokenizer {
         /// Its name in the file.
         name: String,
     },
-    /// A byte-level vocabulary that does not say how text is cut.
+    /// A byte-level vocabulary that does not name its pre-tokenizer.
     #[error(
         "the file does not name the pre-tokenizer of its vocabulary (tokenizer.ggml.pre): convert the model again with a current converter"
     )]
     NoPreTokenizer,
-    /// There are neither merges nor scores to make them of.
+    /// Neither merges nor scores to derive them from.
     #[error("the vocabulary has neither merges nor scores: use a file whose tokenizer has merges")]
     NoMerges,
-    /// A token of a vocabulary with scores that is longer than any real one: all ways to cut it in two are tried.
+    /// A scored token longer than any real one: every split of it into two is tried.
     #[error(
         "token {id} is {bytes} bytes long, more than the {limit} supported without a merge list: the file is damaged"
     )]
@@ -40,10 +40,10 @@ pub enum TokenizerError {
         id: u32,
         /// Its length.
         bytes: usize,
-        /// The greatest length.
+        /// The maximum.
         limit: usize,
     },
-    /// An array that goes with the tokens has another length.
+    /// An array with one entry per token has another length.
     #[error("{tokens} tokens but {count} {array}: the file is damaged")]
     LengthMismatch {
         /// The array, as the file calls it.
@@ -60,7 +60,7 @@ pub enum TokenizerError {
         array: &'static str,
         /// Its length.
         count: usize,
-        /// The greatest length.
+        /// The maximum.
         limit: usize,
     },
     /// All token texts together are too long.
@@ -69,7 +69,7 @@ pub enum TokenizerError {
         /// Their length.
         bytes: u64,
     },
-    /// A special token longer than any real one: looking for it everywhere in a text would take for ever.
+    /// A special token longer than any real one: searching for it at every position would be too slow.
     #[error(
         "special token {id} is {bytes} bytes long, more than the {limit} supported: the file is damaged"
     )]
@@ -78,10 +78,10 @@ pub enum TokenizerError {
         id: u32,
         /// Its length.
         bytes: usize,
-        /// The greatest length.
+        /// The maximum.
         limit: usize,
     },
-    /// A type number without a meaning.
+    /// An undefined token type.
     #[error("token {id} has unknown type {value} (known: 1 to 6): the file is damaged or too new")]
     UnknownTokenType {
         /// The token.
@@ -89,7 +89,7 @@ pub enum TokenizerError {
         /// Its type number.
         value: i64,
     },
-    /// Two tokens have the same text, so text has two encodings.
+    /// Two tokens have the same text, so the encoding is ambiguous.
     #[error("tokens {first} and {second} have the same text {text:?}: the file is damaged")]
     DuplicateToken {
         /// The lower id.
@@ -99,7 +99,7 @@ pub enum TokenizerError {
         /// Beginning of their text.
         text: String,
     },
-    /// A byte token that names no byte.
+    /// A byte token whose text is not `<0xHH>`.
     #[error("byte token {id} has text {text:?} instead of the form <0xHH>: the file is damaged")]
     InvalidByteToken {
         /// The token.
@@ -107,38 +107,36 @@ pub enum TokenizerError {
         /// Beginning of its text.
         text: String,
     },
-    /// A character may have neither a token nor bytes to fall back to.
+    /// Some character has neither a token nor byte tokens to fall back to.
     #[error("no token for byte {byte:#04X} and no unknown token: the file is damaged")]
     NoFallback {
         /// The first byte without a token.
         byte: u8,
     },
-    /// A merge that is not two pieces with a space between them.
-    #[error(
-        "merge {index} is {text:?}, not two pieces with a space between them: the file is damaged"
-    )]
+    /// A merge that is not two pieces separated by a space.
+    #[error("merge {index} is {text:?}, not two pieces separated by a space: the file is damaged")]
     MalformedMerge {
-        /// Its place in the list.
+        /// Its index in the list.
         index: usize,
         /// Beginning of its text.
         text: String,
     },
-    /// A merge of or into a piece that is no token.
+    /// A merge whose parts or result are not in the vocabulary.
     #[error(
         "merge {index} names the piece {piece:?}, which is not in the vocabulary: the file is damaged"
     )]
     UnknownPiece {
-        /// Its place in the list.
+        /// Its index in the list.
         index: usize,
         /// Beginning of the piece.
         piece: String,
     },
-    /// A merge of or into a control, user-defined, unknown, unused or byte token: plain text could forge it.
+    /// A merge whose parts or result are control, user-defined, unknown, unused or byte tokens: plain text could forge them.
     #[error(
         "merge {index} names the piece {piece:?}, which is not a normal token: plain text could forge it"
     )]
     SpecialPiece {
-        /// Its place in the list.
+        /// Its index in the list.
         index: usize,
         /// Beginning of the piece.
         piece: String,
@@ -146,7 +144,7 @@ pub enum TokenizerError {
     /// A special id that is negative or past the end of the vocabulary.
     #[error("{key} is {id}, but there are only {tokens} tokens: the file is damaged")]
     IdPastVocabulary {
-        /// The key that names it.
+        /// The metadata key of the id.
         key: &'static str,
         /// The id.
         id: i64,
@@ -185,7 +183,7 @@ impl TokenizerError {
     }
 }
 
-/// A file may hold a text of any length; a message should not.
+/// Token texts have any length; error messages show only the beginning.
 fn beginning(text: &str) -> String {
     text.chars().take(64).collect()
 }

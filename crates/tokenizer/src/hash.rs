@@ -1,16 +1,16 @@
-//! Hashes for the two big tables: quick to compute for a few bytes, and seeded,
-//! so that no file can be written whose entries all fall into one place.
+//! Hashes for the two large tables: cheap for short inputs, and seeded, so that no file can force all entries into one
+//! bucket.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// A random start for the hashes of one table.
+/// The random seed of one table's hashes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seed(u64);
 
 const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Seed {
-    /// For tables that no file can fill.
+    /// A fixed seed, for tables whose entries do not come from a file.
     pub(crate) const FIXED: Self = Self(0);
 
     pub(crate) fn random() -> Self {
@@ -40,7 +40,7 @@ impl Seed {
     }
 }
 
-/// The two halves of the 128-bit product, folded into one.
+/// The two halves of the 128-bit product, XORed.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -53,7 +53,7 @@ fn halves(block: &[u8; 16]) -> (u64, u64) {
     (n as u64, (n >> 64) as u64)
 }
 
-/// Up to 16 bytes as two numbers that may overlap.
+/// Up to 16 bytes as two integers, which may overlap.
 #[inline]
 fn ends(bytes: &[u8]) -> (u64, u64) {
     if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_that_differ_in_one_byte_or_in_length_hash_differently() {
+    fn a_changed_byte_or_length_changes_the_hash() {
         let seed = Seed::random();
         let mut hashes = HashSet::new();
         let mut count = 0;
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_ordered() {
+    fn the_order_of_a_pair_changes_the_hash() {
         let seed = Seed::random();
         assert_ne!(seed.pair(1, 2), seed.pair(2, 1));
         assert_ne!(seed.pair(0, 1), seed.pair(1, 0));

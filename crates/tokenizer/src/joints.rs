@@ -1,19 +1,18 @@
-//! Where text may be cut before merging.
+//! Where text may be split before merging.
 
-/// The pairs of characters that stand on the two sides of some merge, as a set that may answer yes too often.
+/// The pairs of characters on the two sides of some merge: a set with false positives, like a Bloom filter.
 ///
-/// Between any other two characters nothing is ever joined: the first merge across that place would have to
-/// join a piece that ends in the one with a piece that begins with the other.
-/// A space and `▁` are the same here, as they are to the vocabulary.
+/// No merge ever crosses any other pair of characters: the first one to cross it would join a piece ending in the left
+/// character with a piece beginning with the right one. A space and `▁` are the same here, as in the vocabulary.
 #[derive(Debug)]
 pub(crate) struct Joints {
-    /// For each character below 128 the ones it can be joined with.
+    /// For each ASCII character, a bit set of the ASCII characters that may follow it.
     ascii: [u128; 128],
     /// All other pairs, by hash.
     others: Vec<u64>,
 }
 
-/// 128 KiB: Gemma's list has 33,695 pairs, so three in a hundred others are taken for one.
+/// 128 KiB: Gemma's merges have 33,695 pairs, which gives a false-positive rate of 3 %.
 const BITS: u32 = 20;
 
 impl Joints {
@@ -21,13 +20,13 @@ impl Joints {
         Self { ascii: [0; 128], others: vec![0; 1 << (BITS - 6)] }
     }
 
-    /// Adds the joint between two pieces.
+    /// Adds the pair of characters where two pieces are joined.
     pub(crate) fn insert(&mut self, left: &str, right: &str) {
         let (Some(left), Some(right)) = (left.chars().next_back(), right.chars().next()) else {
             return;
         };
         let (left, right) = (spaced(left), spaced(right));
-        // Newlines are a word of their own by definition, whatever the list says.
+        // A run of newlines is always a word of its own, whatever the merge list says.
         if (left == '\n') != (right == '\n') {
             return;
         }
@@ -70,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn joins_what_was_put_in_and_little_else() {
+    fn finds_inserted_pairs_with_few_false_positives() {
         let mut joints = Joints::new();
         for (left, right) in
             [("xa", "by"), ("▁", "▁▁"), ("é", "▁"), ("a", "\n"), ("\n", "é"), ("\n", "\n")]

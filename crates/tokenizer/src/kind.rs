@@ -1,22 +1,22 @@
-//! What sort of token an id is.
+//! The kind of a token.
 
 use crate::TokenizerError;
 
-/// The sorts of token, from the numbers of `token_type` and, for bytes, the text.
+/// Token kinds, from `token_type` and, for byte tokens, from the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Normal,
     Unknown,
     Control,
     UserDefined,
-    /// User-defined, but mere text: blanks and HTML tags. It is recognised in any text.
+    /// User-defined but plain text: whitespace and HTML tags. Recognised in any text.
     Verbatim,
     Unused,
     Byte(u8),
 }
 
 impl Kind {
-    /// Reads the type number `value` of token `id`. A byte-level vocabulary has no byte tokens that are called normal.
+    /// Reads the type `value` of token `id`. Byte-level vocabularies have no byte tokens with the type normal.
     pub(crate) fn new(
         id: u32,
         value: i64,
@@ -25,7 +25,7 @@ impl Kind {
     ) -> Result<Self, TokenizerError> {
         let byte = byte_of(text);
         Ok(match value {
-            // Some files call byte tokens normal. Text cannot reach them either way, only the byte fallback does.
+            // Some files give byte tokens the type normal. Only the byte fallback produces them either way.
             1 => byte.filter(|_| !byte_level).map_or(Self::Normal, Self::Byte),
             2 => Self::Unknown,
             3 => Self::Control,
@@ -38,7 +38,7 @@ impl Kind {
     }
 }
 
-/// Gemma's HTML tags. A list, because markers of chats and tools look the same.
+/// Gemma's HTML tags, listed because chat and tool markers have the same form.
 const TAGS: [&str; 35] = [
     "table",
     "caption",
@@ -77,7 +77,7 @@ const TAGS: [&str; 35] = [
     "footer",
 ];
 
-/// Whether a user-defined token is text that anyone may write: white space or an HTML tag.
+/// Whether a user-defined token is plain text that users may write: whitespace or an HTML tag.
 fn is_verbatim(text: &str) -> bool {
     let tag = || {
         let inside = text.strip_prefix('<')?.strip_suffix('>')?;
@@ -87,7 +87,7 @@ fn is_verbatim(text: &str) -> bool {
     (!text.is_empty() && text.chars().all(is_blank)) || tag().is_some()
 }
 
-/// The byte that `<0xHH>` stands for.
+/// The byte of a token text `<0xHH>`.
 fn byte_of(text: &str) -> Option<u8> {
     let digits = text.strip_prefix("<0x")?.strip_suffix('>')?;
     let upper = |b: u8| b.is_ascii_digit() || (b'A'..=b'F').contains(&b);
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blanks_and_tags_are_text() {
+    fn whitespace_and_html_tags_are_text() {
         for text in ["\n", "  ", "▁▁", "\t\t", "<table>", "</h3>", "<s>"] {
             assert_eq!(Kind::new(0, 4, text, false), Ok(Kind::Verbatim), "{text:?}");
         }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn only_two_upper_case_digits_are_a_byte() {
+    fn byte_tokens_have_two_upper_case_hex_digits() {
         assert_eq!(byte_of("<0x00>"), Some(0));
         assert_eq!(byte_of("<0xAF>"), Some(0xAF));
         for text in ["<0xaf>", "<0x+F>", "<0xF>", "<0x0FF>", "0xFF", "<0xFF", "<0x>", "<0x→>", ""]

@@ -5,7 +5,7 @@
 //! - The same with scores in place of merges, as SentencePiece has it (Gemma 3, Llama 2).
 //! - A byte-level byte-pair encoding after a pre-tokenizer (Llama 3, SmolLM2, Qwen).
 //!
-//! It is built from a plain [`Vocab`]; this crate reads no files.
+//! A tokenizer is built from a [`Vocab`]; this crate reads no files.
 
 mod bpe;
 mod byte_alphabet;

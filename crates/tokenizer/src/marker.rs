@@ -1,10 +1,10 @@
-//! Finding special tokens written out in text.
+//! Finds special tokens written out in text.
 
 use std::{cmp::Reverse, collections::BTreeMap, ops::Range};
 
 use crate::{TokenizerError, kind::Kind, texts::Texts};
 
-/// The longest special token. Real ones have a few dozen bytes; every length costs a look-up at every place of a text.
+/// The longest special token in bytes. Real ones have a few dozen; each length costs a lookup at every position of a text.
 const LONGEST: usize = 256;
 
 /// Which special tokens are recognised when they are written out in text.
@@ -12,13 +12,13 @@ const LONGEST: usize = 256;
 pub enum Special {
     /// All of them: text from a chat template.
     Parse,
-    /// Only user-defined ones that do not end generation, as other engines do when told not to parse special tokens.
+    /// Only user-defined ones that do not end generation, as other engines do with special-token parsing off.
     UserDefined,
-    /// None but blanks and HTML tags: text from a user. A written marker becomes ordinary pieces.
+    /// Only whitespace and HTML tags: text from a user. Other markers are encoded as ordinary text.
     None,
 }
 
-/// A piece of a prompt, by where it comes from.
+/// A part of a prompt, by origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Span<'a> {
     /// From the template: special tokens are recognised.
@@ -27,7 +27,7 @@ pub enum Span<'a> {
     Text(&'a str),
 }
 
-/// A special token at a place in a text.
+/// A special token found at a position in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Marker {
     pub(crate) place: Range<usize>,
@@ -37,11 +37,11 @@ pub(crate) struct Marker {
 /// The special tokens, for finding them in text.
 #[derive(Debug)]
 pub(crate) struct Markers {
-    /// Ids of markers in the order of their texts, so that those with a common beginning are neighbours.
+    /// Marker ids sorted by text, so that markers with a common prefix are adjacent.
     sorted: Vec<u32>,
-    /// Where those that begin with a byte start in `sorted`, and those with the next byte.
+    /// Per byte: the index in `sorted` of the first marker that begins with it, and of the first that begins with the next byte.
     first: Vec<u32>,
-    /// Bytes of which all markers that begin with one are runs: Gemma 3 has runs of spaces and newlines.
+    /// Bytes for which every marker that begins with one is a run of that byte: Gemma 3 has runs of spaces and newlines.
     runs: Vec<bool>,
 }
 
@@ -67,8 +67,8 @@ impl Markers {
         Ok(Self { runs: runs.collect(), first, sorted })
     }
 
-    /// The markers in `text`, in order and apart from each other. Longer ones go before shorter ones, then
-    /// those with the lower id, then those further left.
+    /// The markers in `text`, in order and without overlaps. Longer ones take precedence, then lower ids, then those further
+    /// left.
     pub(crate) fn find(
         &self,
         text: &str,
@@ -82,7 +82,7 @@ impl Markers {
             let start = next;
             next += 1;
             if start >= end && self.runs[usize::from(bytes[start])] {
-                // No marker that begins further inside the run can be better.
+                // No marker that begins later in the run can take precedence.
                 if let Some(marker) = self.longest_run(bytes, start, texts, &is_marker) {
                     end = marker.place.end;
                     next = end;
@@ -99,7 +99,7 @@ impl Markers {
             });
             let Some(marker) = longest else { continue };
             match found.last() {
-                // Overlaps are rare, but for runs of one blank: there the leftmost is the longest.
+                // Overlaps are rare except in runs of one whitespace byte, where the leftmost is the longest.
                 Some(last) if start < end => {
                     if (Reverse(marker.place.len()), marker.id)
                         < (Reverse(last.place.len()), last.id)
@@ -116,7 +116,7 @@ impl Markers {
         found
     }
 
-    /// The longest marker at `start`, where all that begin with this byte are runs of it: in order of their lengths, then.
+    /// The longest marker at `start`, where all markers that begin with this byte are runs of it, hence sorted by length.
     fn longest_run(
         &self,
         bytes: &[u8],
@@ -137,7 +137,7 @@ impl Markers {
         })
     }
 
-    /// The markers in `bytes` where one overlaps a better one further left.
+    /// The markers in `bytes` where one overlaps one of higher precedence further left.
     fn find_overlapping(
         &self,
         bytes: &[u8],
@@ -151,12 +151,12 @@ impl Markers {
             });
         }
         found.retain(is_marker);
-        apart(found)
+        without_overlaps(found)
     }
 
-    /// Tells the lengths and ids of all markers that `rest` begins with, the shortest first.
+    /// Calls `found` with the length and id of each marker that is a prefix of `rest`, shortest first.
     #[inline]
-    fn at(&self, rest: &[u8], texts: &Texts, mut tell: impl FnMut(usize, u32)) {
+    fn at(&self, rest: &[u8], texts: &Texts, mut found: impl FnMut(usize, u32)) {
         let Some(&byte) = rest.first() else { return };
         let bounds = |byte: usize| self.first[byte] as usize;
         let mut candidates = &self.sorted[bounds(byte.into())..bounds(usize::from(byte) + 1)];
@@ -164,11 +164,11 @@ impl Markers {
         let mut len = 1;
         while let Some(first) = candidates.first() {
             if text(first).len() == len {
-                tell(len, *first);
+                found(len, *first);
                 candidates = &candidates[1..];
             }
             let Some(&byte) = rest.get(len) else { return };
-            // Of those with the same beginning, the ones that go on with this byte.
+            // Of the markers with this prefix, those whose next byte matches.
             let start = candidates.partition_point(|id| text(id)[len] < byte);
             let count = candidates[start..].partition_point(|id| text(id)[len] == byte);
             candidates = &candidates[start..start + count];
@@ -177,7 +177,7 @@ impl Markers {
     }
 }
 
-/// Whether a written token of this kind stands for the token.
+/// Whether text equal to a token of this kind is encoded as the token.
 pub(crate) fn recognised(kind: Kind, special: Special) -> bool {
     match kind {
         Kind::Control | Kind::Unknown => special == Special::Parse,
@@ -187,8 +187,8 @@ pub(crate) fn recognised(kind: Kind, special: Special) -> bool {
     }
 }
 
-/// Leaves out markers that overlap a preferred one.
-fn apart(mut found: Vec<Marker>) -> Vec<Marker> {
+/// Removes markers that overlap one of higher precedence.
+fn without_overlaps(mut found: Vec<Marker>) -> Vec<Marker> {
     found.sort_unstable_by_key(|m| (Reverse(m.place.len()), m.id, m.place.start));
     let mut kept: BTreeMap<usize, Marker> = BTreeMap::new();
     for marker in found {
@@ -200,7 +200,7 @@ fn apart(mut found: Vec<Marker>) -> Vec<Marker> {
     kept.into_values().collect()
 }
 
-/// Sorts by a key. The standard library's sort would add several kilobytes to what a page downloads, for one list of a few
+/// Sorts by a key. The standard library's sort would add several kilobytes to the wasm download, for one list of a few
 /// thousand entries.
 fn shell_sort<'t>(ids: &mut [u32], key: impl Fn(&u32) -> &'t [u8]) {
     let mut gap = ids.len() / 2;
@@ -212,7 +212,7 @@ fn shell_sort<'t>(ids: &mut [u32], key: impl Fn(&u32) -> &'t [u8]) {
                 at -= gap;
             }
         }
-        // Ends with 1, whatever comes before.
+        // The last gap is 1.
         gap = if gap == 2 { 1 } else { gap * 5 / 11 };
     }
 }
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sorted_by_key() {
+    fn sorts_by_key() {
         for len in 0..300_u32 {
             let texts: Vec<[u8; 4]> =
                 (0..len).map(|i| i.wrapping_mul(0x9E37_79B9).to_be_bytes()).collect();

@@ -1,32 +1,32 @@
-//! The merge list as a file states it, made into ids.
+//! The merge list of a file, resolved to ids.
 
 use crate::{TokenizerError, joints::Joints, kind::Kind, texts::Texts, tokenizer::LIMIT};
 
-/// Two pieces and the one they become.
+/// Two pieces and their merged piece.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListedMerge {
     pub(crate) left: u32,
     pub(crate) right: u32,
     pub(crate) merged: u32,
-    /// Lower goes first; of equal ones the leftmost.
+    /// Lower ranks are applied first; of equal ranks the leftmost.
     pub(crate) rank: u32,
 }
 
-/// Merges in the order of their ranks, and the characters they can join.
+/// Merges in order of rank, and the characters they can join.
 pub(crate) struct MergeList {
     pub(crate) merges: Vec<ListedMerge>,
     pub(crate) joints: Joints,
 }
 
-/// The longest token that merges are made for. Every cut of a token looks up both sides, so this is how often each byte
-/// of the vocabulary is hashed at most. Gemma's longest is 31 times `▁`, 93 bytes.
+/// The longest token that merges are derived for, in bytes. Every split of a token looks up both sides, so this bounds
+/// how often each byte of the vocabulary is hashed. Gemma's longest is 31 times `▁`, 93 bytes.
 const LONGEST: usize = 512;
 
-/// Merges that are looked up together.
+/// Merges per batch of lookups.
 const AT_ONCE: usize = 32;
 
 impl MergeList {
-    /// Finds the pieces of `list`, which is no longer than ranks go, in the vocabulary.
+    /// Looks up the pieces of `list`, whose length fits a rank.
     pub(crate) fn new(
         list: &[&str],
         texts: &Texts,
@@ -39,7 +39,7 @@ impl MergeList {
         Ok(resolved)
     }
 
-    /// All ways to make a token of two others, best scores first, those of equal scores with equal ranks: the merges of a
+    /// All splits of a token into two others, best score first, equal scores with equal ranks: the merges of a
     /// SentencePiece vocabulary.
     pub(crate) fn by_score(
         scores: &[f32],
@@ -109,9 +109,9 @@ impl MergeList {
         Ok(())
     }
 
-    /// The token that `left` and `right` make, if the merge before made it too or made the one before it.
+    /// The token `left` + `right`, if it is the previous merge's result or the token after it.
     ///
-    /// Lists are written token by token, for each all the ways to make it, so that nearly every search ends here.
+    /// Lists are written token by token, with all splits of each, so nearly every lookup ends here.
     fn next_joined(&self, left: &str, right: &str, texts: &Texts) -> Option<u32> {
         let last = self.merges.last()?.merged;
         let is_joined = |id: &u32| texts.get(*id).and_then(|t| t.strip_prefix(left)) == Some(right);
@@ -119,7 +119,7 @@ impl MergeList {
     }
 }
 
-/// `id`, if there is one and text may become it.
+/// `id`, if it is present and merges may produce it.
 fn piece(
     parts: &[&str],
     id: Option<u32>,
@@ -133,7 +133,7 @@ fn piece(
     }
 }
 
-/// The two pieces of "left right". A piece has no space inside, but one could be the first character.
+/// The two pieces of "left right". A space may only be the first character of a piece.
 fn halves(merge: &str) -> Option<(&str, &str)> {
     let first = merge.chars().next()?.len_utf8();
     let (left, right) = merge.split_at(first + merge[first..].find(' ')?);
@@ -155,18 +155,18 @@ mod tests {
     }
 
     #[test]
-    fn scores_order_all_ways_to_make_a_token_of_two() {
+    fn scores_rank_all_splits_of_a_token() {
         let tokens = ["a", "b", "ab", "ba", "aba", "<x>", "a<x>", "▁", "▁é", "é", "bab"];
         let types = [1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 1];
         let scores = [0.0, 0.0, -2.0, -3.0, -1.0, 0.0, 9.0, 0.0, -3.0, 0.0, f32::NAN];
         let merges = by_score(&tokens, &types, &scores);
-        // The best first, equal ones with equal ranks; special tokens and those without a score are not made.
+        // Best score first, equal scores with equal ranks; no merges into special tokens or tokens without a score.
         let want = [[0, 3, 4, 2], [2, 0, 4, 2], [0, 1, 2, 3], [1, 0, 3, 4], [7, 9, 8, 4]];
         assert_eq!(merges, want);
     }
 
     #[test]
-    fn merges_by_score_are_no_more_than_cuts() {
+    fn merges_by_score_are_at_most_the_number_of_splits() {
         let runs: Vec<String> = (1..=LONGEST).map(|n| "a".repeat(n)).collect();
         let tokens: Vec<&str> = runs.iter().map(String::as_str).collect();
         let merges = by_score(&tokens, &vec![1; LONGEST], &vec![0.0; LONGEST]);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_is_cut_at_the_first_space_after_its_first_character() {
+    fn a_merge_is_split_at_the_first_space_after_its_first_character() {
         for (merge, want) in [
             ("a b", Some(("a", "b"))),
             ("▁ ▁", Some(("▁", "▁"))),

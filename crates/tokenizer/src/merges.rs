@@ -1,4 +1,4 @@
-//! Which two neighbouring pieces become one, and in which order.
+//! The merge table: which adjacent pieces are joined, and in which order.
 
 use crate::{
     hash::Seed,
@@ -8,20 +8,20 @@ use crate::{
 /// A merge that applies to a pair of pieces.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Merge {
-    /// Lower goes first; of equal ones the leftmost.
+    /// Lower ranks are applied first; of equal ranks the leftmost.
     pub(crate) rank: u32,
-    /// The piece the two become.
+    /// The merged piece.
     pub(crate) merged: u32,
 }
 
-/// The rank of no merge: one more than a list can have.
+/// The rank that means "no merge"; greater than any rank.
 pub(crate) const NO_RANK: u32 = u32::MAX;
 
 /// Merges by pair of ids.
 #[derive(Debug)]
 pub(crate) struct Merges {
     seed: Seed,
-    /// Open addressing, at most half full.
+    /// Open addressing, load factor at most 1/2.
     slots: Vec<Slot>,
 }
 
@@ -33,7 +33,7 @@ struct Slot {
 }
 
 impl Merges {
-    /// Of two merges of the same pair the first counts.
+    /// If a pair occurs twice, the first merge wins.
     pub(crate) fn new(list: &MergeList) -> Self {
         let empty = Slot { left: 0, right: 0, merge: Merge { rank: NO_RANK, merged: 0 } };
         let slots = vec![empty; (list.merges.len() * 2).next_power_of_two()];
@@ -47,13 +47,13 @@ impl Merges {
         merges
     }
 
-    /// The merge of two neighbours; its rank is [`NO_RANK`] if there is none.
+    /// The merge of two adjacent pieces; its rank is [`NO_RANK`] if there is none.
     #[inline]
     pub(crate) fn get(&self, left: u32, right: u32) -> Merge {
         self.slots[self.place(left, right)].merge
     }
 
-    /// The slot of a pair: its own, or the empty one where it belongs.
+    /// The slot of a pair, or the empty slot where it would be inserted.
     #[inline]
     fn place(&self, left: u32, right: u32) -> usize {
         let mask = self.slots.len() - 1;

@@ -1,20 +1,20 @@
-//! Pre-tokenizers of byte-level BPE: text is cut into pieces across which nothing is merged.
+//! Pre-tokenizers of byte-level BPE: they split text into pieces; no merge crosses a boundary.
 //!
-//! The files name a regular expression; the matchers here do the same in one pass, without look-ahead and without tables
-//! for an expression engine.
+//! The files name a regular expression; the matchers here are equivalent in one pass, without lookahead and without the
+//! tables of a regex engine.
 
 use crate::{
     TokenizerError,
     classes::{is_letter, is_number, is_punctuation},
 };
 
-/// How text is cut.
+/// How text is split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PreTokenizer {
     pattern: Pattern,
-    /// Whether a piece that is a token as a whole is taken at once, without merges.
+    /// Whether a piece that is a token as a whole is taken without merging.
     pub(crate) whole_pieces: bool,
-    /// Whether a prompt begins with a beginning-of-sequence token where the file does not say.
+    /// Whether a prompt starts with the beginning-of-sequence token where the file does not say.
     pub(crate) adds_bos: bool,
 }
 
@@ -22,17 +22,17 @@ pub(crate) struct PreTokenizer {
 enum Pattern {
     /// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
     Gpt2,
-    /// `\p{N}`, and that of GPT-2 between its matches.
+    /// `\p{N}`, and GPT-2's pattern between its matches.
     Gpt2SingleDigits,
     /// `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
-    /// with this greatest number of digits.
+    /// with this maximum number of digits.
     Llama3 { digits: usize },
-    /// `[\p{P}\$\+<=>\^~\|]+`, that of GPT-2 between its matches, then `\p{N}+`, then `[0-9]{3}`.
+    /// `[\p{P}\$\+<=>\^~\|]+`, GPT-2's pattern between its matches, then `\p{N}+`, then `[0-9]{3}`.
     Default,
 }
 
 impl PreTokenizer {
-    /// The pre-tokenizer that a file calls `name`.
+    /// The pre-tokenizer that a file names `name`.
     pub(crate) fn by_name(name: &str) -> Result<Self, TokenizerError> {
         let (pattern, whole_pieces) = match name {
             "llama3" | "llama-v3" | "llama-bpe" | "falcon3" | "falcon-h1" | "pixtral"
@@ -50,7 +50,7 @@ impl PreTokenizer {
         Ok(Self { pattern, whole_pieces, adds_bos: whole_pieces })
     }
 
-    /// The length in bytes of the first piece of `text`, which is not empty.
+    /// The length in bytes of the first piece of `text`, which must not be empty.
     #[inline(never)]
     pub(crate) fn piece(self, text: &str) -> usize {
         let mut chars = text.chars();
@@ -70,7 +70,7 @@ impl PreTokenizer {
     }
 }
 
-/// What `Default` isolates first.
+/// Characters that `Default` splits off first.
 fn is_mark(c: char) -> bool {
     matches!(c, '$' | '+' | '<' | '=' | '>' | '^' | '~' | '|') || is_punctuation(c)
 }
@@ -83,12 +83,12 @@ fn is_newline(c: char) -> bool {
     matches!(c, '\r' | '\n')
 }
 
-/// The length of the leading characters that are `of` a kind.
+/// The length in bytes of the leading characters that satisfy `of`.
 fn run(text: &str, of: fn(char) -> bool) -> usize {
     text.find(|c| !of(c)).unwrap_or(text.len())
 }
 
-/// A piece after GPT-2's pattern in a text that ends before the first character that `ends` it.
+/// A piece by GPT-2's pattern, in a text that ends before the first character that satisfies `ends`.
 fn gpt2(text: &str, first: char, second: Option<char>, ends: fn(char) -> bool) -> usize {
     if let Some(len) = contraction(text, false) {
         return len;
@@ -110,7 +110,7 @@ fn gpt2(text: &str, first: char, second: Option<char>, ends: fn(char) -> bool) -
     }
 }
 
-/// A piece after Llama 3's pattern.
+/// A piece by Llama 3's pattern.
 fn llama3(text: &str, first: char, second: Option<char>, digits: usize) -> usize {
     if let Some(len) = contraction(text, true) {
         return len;
@@ -148,7 +148,7 @@ fn contraction(text: &str, any_case: bool) -> Option<usize> {
     }
 }
 
-/// White space up to its last character, which may belong to what follows; all of it where nothing follows.
+/// Whitespace without its last character, which may belong to the next piece; all of it at the end of the text.
 fn blanks(text: &str, ends: fn(char) -> bool) -> usize {
     let end = run(text, char::is_whitespace);
     let last = text[..end].chars().next_back().map_or(0, char::len_utf8);
@@ -156,7 +156,7 @@ fn blanks(text: &str, ends: fn(char) -> bool) -> usize {
     if nothing_follows || end == last { end } else { end - last }
 }
 
-/// The first part of a number: three digits, or what comes before the first three.
+/// The first group of a number: three digits, or the digits before the first whole group.
 fn digit_groups(text: &str) -> usize {
     let number = &text[..run(text, is_number)];
     let is_group = |at: &usize| {

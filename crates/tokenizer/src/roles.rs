@@ -1,4 +1,4 @@
-//! Tokens with a role: where a prompt begins, where generation ends, what must not be sampled.
+//! Tokens with a role: beginning of a prompt, end of generation, suppressed.
 
 use crate::{TokenizerError, Vocab, texts::Texts};
 
@@ -11,16 +11,16 @@ pub(crate) struct Roles {
     pub(crate) unknown: Option<u32>,
     pub(crate) padding: Option<u32>,
     pub(crate) mask: Option<u32>,
-    /// End generation, ascending.
+    /// Ids that end generation, ascending.
     pub(crate) ends: Vec<u32>,
-    /// Suppressed by the file, ascending.
+    /// Ids suppressed by the file, ascending.
     pub(crate) suppressed: Vec<u32>,
 }
 
-/// Tokens that end generation whatever the file says: the end, the end of a turn, the hand-over to a tool.
+/// Tokens that always end generation: end of text, end of turn, tool response.
 const ENDS: [&str; 3] = ["<eos>", "<turn|>", "<|tool_response>"];
 
-/// The same for other families, where the token is not an ordinary one.
+/// End-of-generation tokens of other families, if the file does not type them as normal.
 const SPECIAL_ENDS: [&str; 8] = [
     "<end_of_turn>",
     "<start_function_response>",
@@ -32,7 +32,7 @@ const SPECIAL_ENDS: [&str; 8] = [
     "<|end|>",
 ];
 
-/// The ends of turns, where the file does not say.
+/// End-of-turn tokens, for files that do not name one.
 const TURN_ENDS: [&str; 4] = ["<turn|>", "<end_of_turn>", "<|im_end|>", "<|eot_id|>"];
 
 impl Roles {

@@ -1,16 +1,16 @@
-//! Words already encoded in the text at hand. Most words of a long text occur before.
+//! Cache of the words already encoded in the current text; most words of a long text are repeats.
 
 use std::ops::Range;
 
 use crate::hash::Seed;
 
-/// Where words were seen last, a few thousand of them. A word with the same hash takes another's place.
+/// The last occurrences of a few thousand words. On a hash collision the newer word replaces the older.
 #[derive(Debug)]
 pub(crate) struct Seen {
     entries: Vec<Entry>,
 }
 
-/// A word's place in the text and its ids' place in the output.
+/// The range of a word in the text and of its ids in the output.
 #[derive(Debug, Clone, Copy, Default)]
 struct Entry {
     word: usize,
@@ -22,10 +22,10 @@ struct Entry {
 
 const ENTRIES: usize = 4096;
 
-/// The shortest text that is worth the table.
+/// The shortest text, in bytes, for which the cache pays off.
 const WORTHWHILE: usize = 4096;
 
-/// The longest word that is remembered, in bytes.
+/// The longest word that is cached, in bytes.
 const LONGEST: usize = 64;
 
 impl Seen {
@@ -34,7 +34,7 @@ impl Seen {
         Self { entries: vec![Entry::default(); entries] }
     }
 
-    /// Where in the output a word's ids are, or the entry it would get.
+    /// The range of a word's ids in the output, or the slot to insert the word into.
     #[inline]
     pub(crate) fn find(&self, text: &str, word: &str) -> Result<Range<usize>, Option<usize>> {
         if self.entries.is_empty() || !(2..=LONGEST).contains(&word.len()) {

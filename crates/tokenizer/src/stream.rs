@@ -1,9 +1,9 @@
-//! Text from tokens that arrive one by one: a character may begin in one token and end in another.
+//! Streaming decoder: a character may begin in one token and end in another.
 
 use crate::{Render, Tokenizer};
 
-/// Decodes ids as they arrive. The pieces put together equal [`Tokenizer::decode`] of all ids, except that no space in front
-/// is taken away: what is generated continues a text.
+/// Decodes ids as they arrive. The concatenated output equals [`Tokenizer::decode`] of all ids, except that no leading
+/// space is removed: generated text continues the prompt.
 #[derive(Debug, Clone)]
 pub struct Stream<'t> {
     tokenizer: &'t Tokenizer,
@@ -21,27 +21,27 @@ impl<'t> Stream<'t> {
         self.utf8.push(&self.tokenizer.piece(id, self.render))
     }
 
-    /// What is left at the end: U+FFFD for an unfinished character, else nothing.
+    /// The rest at the end: U+FFFD for an incomplete character, else nothing.
     pub fn finish(&mut self) -> String {
         self.utf8.finish()
     }
 }
 
-/// Turns bytes that arrive in any portions into text, holding back at most three bytes of an unfinished character.
+/// Decodes UTF-8 that arrives in chunks, holding back at most three bytes of an incomplete character.
 #[derive(Debug, Clone, Default)]
 pub struct Utf8Stream {
     held: Vec<u8>,
 }
 
 impl Utf8Stream {
-    /// The text that `bytes` completes. Bytes that cannot become UTF-8 turn into U+FFFD.
+    /// The text that `bytes` completes. Invalid bytes become U+FFFD.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.held.extend_from_slice(bytes);
         let tail = self.held.split_off(unfinished(&self.held));
         take_lossy(std::mem::replace(&mut self.held, tail))
     }
 
-    /// What is left at the end.
+    /// The rest at the end.
     pub fn finish(&mut self) -> String {
         take_lossy(std::mem::take(&mut self.held))
     }
@@ -57,7 +57,7 @@ fn take_lossy(bytes: Vec<u8>) -> String {
         .unwrap_or_else(|invalid| String::from_utf8_lossy(invalid.as_bytes()).into_owned())
 }
 
-/// Where an unfinished character at the end begins; the length if there is none.
+/// The start of an incomplete character at the end; the length if there is none.
 fn unfinished(bytes: &[u8]) -> usize {
     for (back, byte) in (1..=3).zip(bytes.iter().rev()) {
         let needed = match byte {
@@ -86,14 +86,14 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_characters_wait() {
+    fn incomplete_characters_are_held_back() {
         check(&[b"a", b"\xF0", b"\x9F", b"\xA6", b"\x99"], &["a", "", "", "", "🦙", ""]);
         check(&[b"\xC3", b"\xA9x\xE2\x96"], &["", "éx", "\u{FFFD}"]);
         check(&[b"\xE2\x96", b"\x81"], &["", "▁", ""]);
     }
 
     #[test]
-    fn what_cannot_be_finished_does_not_wait() {
+    fn invalid_bytes_are_not_held_back() {
         check(&[b"\x80", b"\xFF", b"\xC0"], &["\u{FFFD}", "\u{FFFD}", "\u{FFFD}", ""]);
         check(&[b"\xF0\x9F", b"a"], &["", "\u{FFFD}a", ""]);
         check(&[b"\xF5\x80\x80"], &["\u{FFFD}\u{FFFD}\u{FFFD}", ""]);
@@ -102,7 +102,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn portions_do_not_matter(
+        fn chunk_boundaries_do_not_matter(
             portions in prop::collection::vec(prop::collection::vec(near_utf8(), 0..5), 0..12),
         ) {
             let mut stream = Utf8Stream::default();
@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    /// Bytes that make up, begin or break characters.
+    /// Bytes of complete, incomplete and invalid characters.
     fn near_utf8() -> impl Strategy<Value = u8> {
         prop_oneof![
             any::<u8>(),

@@ -1,4 +1,4 @@
-//! The texts of all tokens in one piece of memory, and the way back from a text to its id.
+//! The texts of all tokens in one allocation, and a hash table from text to id.
 
 use crate::{TokenizerError, hash::Seed};
 
@@ -6,25 +6,25 @@ use crate::{TokenizerError, hash::Seed};
 #[derive(Debug)]
 pub(crate) struct Texts {
     slab: String,
-    /// Where each text ends in the slab; it begins where the one before ends.
+    /// End offset of each text in the slab; a text begins at the end of the previous one.
     ends: Vec<u32>,
     seed: Seed,
-    /// Open addressing, at most half full.
+    /// Open addressing, load factor at most 1/2.
     slots: Vec<Slot>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
-    /// Upper half of the hash, so that almost no wrong text is compared.
+    /// Upper half of the hash, so that almost no other text is compared.
     tag: u32,
     id: u32,
 }
 
-/// The id of an empty slot: one more than a vocabulary can have.
+/// Marks an empty slot; greater than any id.
 const EMPTY: u32 = u32::MAX;
 
 impl Texts {
-    /// Copies `tokens`, of which there are no more than ids. Empty texts are kept but cannot be found.
+    /// Copies `tokens`, whose count fits an id. Empty texts are kept but not found by text.
     pub(crate) fn new(tokens: &[&str]) -> Result<Self, TokenizerError> {
         let bytes = tokens.iter().map(|t| t.len() as u64).sum();
         let too_long = || TokenizerError::TextTooLong { bytes };
@@ -78,8 +78,8 @@ impl Texts {
 
     /// The tokens with these texts.
     ///
-    /// The table is larger than the processor's caches. Each step is done for all texts before the next one, so that
-    /// the waits for memory overlap.
+    /// The table is larger than the CPU caches. Each step is done for all texts before the next one, so that cache misses
+    /// overlap.
     pub(crate) fn ids_of<const N: usize>(&self, texts: [&str; N]) -> [Option<u32>; N] {
         let hashes = texts.map(|text| self.seed.bytes(text.as_bytes()));
         let guesses = hashes.map(|hash| self.slots[self.first_place(hash)].id);
@@ -95,7 +95,7 @@ impl Texts {
         hash as usize & (self.slots.len() - 1)
     }
 
-    /// The id of a text, or the slot and tag it would get.
+    /// The id of a text, or the slot and tag to insert it with.
     #[inline]
     fn place(&self, text: &[u8], hash: u64) -> Result<u32, (usize, u32)> {
         let tag = (hash >> 32) as u32;

@@ -1,4 +1,4 @@
-//! The tokenizer: built and checked once, then encoding.
+//! The tokenizer: built and validated once, then used for encoding.
 
 use std::borrow::Cow;
 
@@ -16,26 +16,26 @@ use crate::{
     texts::Texts,
 };
 
-/// A vocabulary made ready for encoding and decoding.
+/// A vocabulary prepared for encoding and decoding.
 #[derive(Debug)]
 pub struct Tokenizer {
     pub(crate) texts: Texts,
     pub(crate) kinds: Vec<Kind>,
     pub(crate) roles: Roles,
-    /// Whether prompts begin with `bos` and texts end with `eos`.
+    /// Whether prompts begin with `bos`, and whether texts end with `eos`.
     pub(crate) ends: (bool, bool),
-    /// Whether token texts are written in the byte alphabet.
+    /// Whether token texts are in the byte alphabet.
     pub(crate) byte_level: bool,
-    /// Whether a space is put in front of text.
+    /// Whether a space is added before text.
     pub(crate) space_prefix: bool,
     markers: Markers,
     bpe: Bpe,
 }
 
 impl Tokenizer {
-    /// Checks `vocab` and copies what is needed.
+    /// Validates `vocab` and copies what is needed.
     ///
-    /// An empty token text is accepted and never matched. A pair that is merged twice keeps its first rank.
+    /// An empty token text is accepted and never matched. If a pair is merged twice, its first rank wins.
     ///
     /// # Errors
     /// If the vocabulary is empty, contradicts itself or is not of this kind: see [`TokenizerError`].
@@ -66,7 +66,7 @@ impl Tokenizer {
                 bytes: Box::new(bytes(&kinds, roles.unknown)?),
             },
         };
-        // Gemma 4's own files say no and mean yes.
+        // Gemma 4's files set `add_bos_token` to false, but prompts need the token.
         let adds_bos = match (pre_tokenizer, by_score) {
             (Some(pre_tokenizer), _) => vocab.add_bos.unwrap_or(pre_tokenizer.adds_bos),
             (None, Some(_)) => vocab.add_bos.unwrap_or(true),
@@ -92,11 +92,11 @@ impl Tokenizer {
 
     /// The ids of a text made of trusted and untrusted spans, without a beginning-of-sequence token.
     ///
-    /// Special tokens are recognised only where every byte comes from a template. All else is encoded as one text:
-    /// pieces are joined across the borders of spans.
+    /// Special tokens are recognised only where every byte comes from a template. All other text is encoded as one:
+    /// merges cross span boundaries.
     pub fn encode_spans(&self, spans: &[Span<'_>]) -> Vec<u32> {
         let mut text = String::new();
-        // Ends of the runs of equally trusted spans; the first run is a template's.
+        // End offsets of the runs of equally trusted spans; the first run is trusted.
         let mut ends = vec![0];
         for span in spans {
             let (Span::Template(part) | Span::Text(part)) = span;
@@ -116,7 +116,7 @@ impl Tokenizer {
         self.encode_between(&text, &self.markers.find(&text, &self.texts, is_marker))
     }
 
-    /// The ids of a prompt: [`encode_spans`](Self::encode_spans), and in front the token that the vocabulary
+    /// The ids of a prompt: [`encode_spans`](Self::encode_spans), preceded by the token that the vocabulary
     /// [begins](Self::begin) prompts with, unless the spans begin with it.
     pub fn encode_prompt(&self, spans: &[Span<'_>]) -> Vec<u32> {
         let mut ids = self.encode_spans(spans);
@@ -128,8 +128,8 @@ impl Tokenizer {
         ids
     }
 
-    /// The lengths in bytes of the pieces that a byte-level vocabulary cuts plain text into; others do not cut it.
-    pub fn cut(&self, text: &str) -> Vec<usize> {
+    /// The lengths in bytes of the pieces that the pre-tokenizer splits plain text into; one piece without a pre-tokenizer.
+    pub fn pre_tokenize(&self, text: &str) -> Vec<usize> {
         match &self.bpe.pieces {
             Pieces::Chars { .. } => vec![text.len()],
             Pieces::Bytes { pre_tokenizer, .. } => {
@@ -162,7 +162,7 @@ impl Tokenizer {
     }
 }
 
-/// Sixteen times the longest known list. Ids and ranks fit 32 bits with space for a value that means none.
+/// Sixteen times the longest known list. Ids and ranks fit 32 bits, with a value left for "none".
 pub(crate) const LIMIT: usize = 1 << 23;
 
 fn check_shape(vocab: &Vocab<'_>) -> Result<(), TokenizerError> {
@@ -187,7 +187,7 @@ fn check_shape(vocab: &Vocab<'_>) -> Result<(), TokenizerError> {
     Ok(())
 }
 
-/// How a byte-level vocabulary cuts text; none for other vocabularies.
+/// The pre-tokenizer of a byte-level vocabulary; `None` for other vocabularies.
 fn pre_tokenizer(vocab: &Vocab<'_>) -> Result<Option<PreTokenizer>, TokenizerError> {
     match vocab.model {
         Some("gpt2") => match vocab.pre {
@@ -199,12 +199,12 @@ fn pre_tokenizer(vocab: &Vocab<'_>) -> Result<Option<PreTokenizer>, TokenizerErr
     }
 }
 
-/// Whether text gets a space in front. A file that says nothing about its tokenizer is not Llama's.
+/// Whether a space is added before text. Only files that name the model `llama` default to it.
 fn space_prefix(vocab: &Vocab<'_>) -> bool {
     vocab.add_space_prefix.unwrap_or(vocab.model == Some("llama"))
 }
 
-/// The text with a space in front of everything between markers, and where the markers are then.
+/// The text with a space before each range between markers, and the markers' new positions.
 fn prefixed<'t>(text: &'t str, markers: &[Marker]) -> (Cow<'t, str>, Cow<'t, [Marker]>) {
     let mut longer = String::with_capacity(text.len() + markers.len() + 1);
     let mut moved = Vec::with_capacity(markers.len());
@@ -231,7 +231,7 @@ fn kinds(vocab: &Vocab<'_>, roles: &Roles, byte_level: bool) -> Result<Vec<Kind>
     let mut kinds = rows
         .map(|(id, (&value, text))| Kind::new(id, value, text, byte_level))
         .collect::<Result<Vec<_>, _>>()?;
-    // A token that ends generation is neither shown nor recognised in user text, even where the file has it so.
+    // A token that ends generation is neither shown nor recognised in user text, whatever its type in the file.
     for &end in &roles.ends {
         let kind = &mut kinds[end as usize];
         if matches!(kind, Kind::UserDefined | Kind::Verbatim) {
@@ -246,7 +246,7 @@ fn chars(tokens: &[&str], kinds: &[Kind]) -> Chars {
     for (id, (text, kind)) in (0..).zip(tokens.iter().zip(kinds)) {
         let mut chars = text.chars();
         match (kind, chars.next(), chars.next()) {
-            // A space in text is written so; a token that is itself a space cannot be meant.
+            // A space in text is encoded as `▁`; a token whose text is a space is unreachable.
             (Kind::Normal, Some('▁'), None) => {
                 table.insert('▁', id);
                 table.insert(' ', id);

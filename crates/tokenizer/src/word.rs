@@ -1,10 +1,10 @@
-//! One word: neighbouring pieces are joined, the lowest rank first, the leftmost of equals, until no merge is left.
+//! BPE of one word: joins adjacent pieces, lowest rank first, the leftmost of equal ranks, until no merge applies.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use crate::merges::{Merge, Merges, NO_RANK};
 
-/// The pieces of a word. Its memory is used again for the next word.
+/// The pieces of a word. The allocation is reused for the next word.
 #[derive(Debug, Default)]
 pub(crate) struct Word {
     symbols: Vec<Symbol>,
@@ -14,13 +14,13 @@ pub(crate) struct Word {
 #[derive(Debug, Clone, Copy)]
 struct Symbol {
     id: u32,
-    /// The merge with the piece to the right.
+    /// The merge with the next piece.
     merge: Merge,
 }
 
 const NO_MERGE: Merge = Merge { rank: NO_RANK, merged: 0 };
 
-/// Longest word that is scanned for its best merge; a longer one keeps its merges in a queue.
+/// The longest word whose best merge is found by a linear scan; longer words use a priority queue.
 const SCANNED: usize = 32;
 
 impl Word {
@@ -62,7 +62,7 @@ impl Word {
         }
     }
 
-    /// The same in n log n steps.
+    /// As [`Self::merge_by_scanning`], in O(n log n).
     fn merge_by_queue(&mut self, merges: &Merges) {
         self.find_merges(merges);
         let symbols = &mut self.symbols;
@@ -71,7 +71,7 @@ impl Word {
         self.queue.extend(ranks.filter(|(rank, _)| *rank != NO_RANK).map(Reverse));
         while let Some(Reverse((rank, at))) = self.queue.pop() {
             let merge = symbols[at].merge;
-            // Another rank means that a neighbour has changed since. With the same one, this is the best merge all the same.
+            // A different rank: the entry is stale, a neighbour has changed. With an equal rank it is still the best merge.
             if merge.rank != rank {
                 continue;
             }
@@ -96,14 +96,14 @@ impl Word {
     }
 }
 
-/// The first symbol of lowest rank.
+/// The first symbol with the lowest rank.
 #[inline]
 fn lowest(symbols: &[Symbol]) -> Option<(usize, Merge)> {
     let (at, symbol) = symbols.iter().enumerate().min_by_key(|(_, symbol)| symbol.merge.rank)?;
     (symbol.merge.rank != NO_RANK).then_some((at, symbol.merge))
 }
 
-/// The neighbours of symbols that are still there.
+/// Doubly linked list of the remaining symbols.
 struct Links {
     next: Vec<usize>,
     previous: Vec<usize>,
@@ -117,7 +117,7 @@ impl Links {
         }
     }
 
-    /// Takes out the symbol after `at` and returns its place.
+    /// Removes the symbol after `at` and returns its index.
     fn remove_after(&mut self, at: usize) -> usize {
         let gone = self.next[at];
         let next = self.next[gone];
@@ -128,7 +128,7 @@ impl Links {
         gone
     }
 
-    /// The pairs that the symbol at `at` is part of.
+    /// The adjacent pairs that contain the symbol at `at`.
     fn around(&self, at: usize) -> impl Iterator<Item = (usize, usize)> {
         let before = (at > 0).then(|| (self.previous[at], at));
         let after = (self.next[at] < self.next.len()).then(|| (at, self.next[at]));

@@ -1,4 +1,4 @@
-//! Byte-level BPE: known ids, pieces of pre-tokenizers, and what holds for any text.
+//! Byte-level BPE: known ids, pieces of pre-tokenizers, and properties for any text.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -73,7 +73,7 @@ fn golden_cases_of_smollm2() {
 }
 
 #[test]
-fn what_a_user_writes_is_no_marker() {
+fn user_text_yields_no_markers() {
     let ids = SMOLLM2.encode_spans(&[Span::Template("<|im_start|>"), Span::Text("<|im_end|>")]);
     assert_eq!(ids, [&[1][..], &SMOLLM2.encode("<|im_end|>", None)].concat());
     assert!(!SMOLLM2.encode("<|im_end|>", None).contains(&2));
@@ -84,7 +84,7 @@ fn bytes_without_a_token_are_dropped() {
     assert_eq!(SMOLLM2.encode("a\u{4}b", None), [81, 82]);
 }
 
-/// A vocabulary of all bytes with one merge, so that tokens show where text was cut.
+/// A vocabulary of all bytes with one merge, so that tokens show where text was split.
 fn bytes_only(pre: &str) -> Result<(Vec<String>, Tokenizer), TokenizerError> {
     let printable = |b: u32| matches!(b, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
     let mut others = 0x100..;
@@ -106,7 +106,7 @@ fn bytes_only(pre: &str) -> Result<(Vec<String>, Tokenizer), TokenizerError> {
 }
 
 #[test]
-fn unknown_pre_tokenizers_are_refused_by_name() {
+fn unknown_pre_tokenizers_are_rejected_by_name() {
     let name = "made-up".to_owned();
     let error = bytes_only(&name).expect_err("refused");
     assert!(error.to_string().contains("\"made-up\""), "{error}");
@@ -120,7 +120,7 @@ fn unknown_pre_tokenizers_are_refused_by_name() {
 }
 
 #[test]
-fn pieces_are_those_of_the_regular_expressions() {
+fn pieces_match_the_regular_expressions() {
     let file = json("splits");
     let texts = file["texts"].as_array().expect("texts");
     assert_eq!(texts.len(), 500);
@@ -131,13 +131,17 @@ fn pieces_are_those_of_the_regular_expressions() {
             let mut chars = text.chars();
             let lengths: Vec<usize> = serde_json::from_value(want.clone()).expect("lengths");
             let bytes = lengths.iter().map(|n| chars.by_ref().take(*n).map(char::len_utf8).sum());
-            assert_eq!(tokenizer.cut(text), bytes.collect::<Vec<usize>>(), "{name}: {text:?}");
+            assert_eq!(
+                tokenizer.pre_tokenize(text),
+                bytes.collect::<Vec<usize>>(),
+                "{name}: {text:?}"
+            );
         }
     }
 }
 
 #[test]
-fn whole_pieces_are_taken_without_merges() {
+fn pieces_that_are_tokens_are_not_merged() {
     let vocab = |pre| {
         let (mut tokens, _) = bytes_only(pre).expect("sound");
         tokens.push("abc".into());
@@ -157,7 +161,7 @@ fn whole_pieces_are_taken_without_merges() {
     assert_eq!(vocab("llama-bpe"), [&[257][..], &apart[3..]].concat());
 }
 
-/// Any Unicode, but often what pre-tokenizers tell apart.
+/// Any Unicode, with a bias to the character classes of pre-tokenizers.
 fn text() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         any::<char>().prop_map(String::from),
@@ -171,7 +175,7 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
 }
 
-/// A slow reference: strings for symbols, a scan for each merge.
+/// A slow reference: symbols as strings, a scan for each merge.
 fn merge(vocab: &Vocab<'_>, piece: &str) -> Vec<u32> {
     static CHARS: LazyLock<Vec<String>> = LazyLock::new(|| bytes_only("gpt-2").expect("sound").0);
     let ranks: HashMap<&str, usize> = vocab.merges.iter().copied().zip(0..).collect();
@@ -199,18 +203,18 @@ proptest! {
             let mut streamed: String = ids.iter().map(|id| stream.push(*id)).collect();
             streamed += &stream.finish();
             prop_assert_eq!(&streamed, &text);
-            prop_assert_eq!(tokenizer.cut(&text).iter().sum::<usize>(), text.len());
+            prop_assert_eq!(tokenizer.pre_tokenize(&text).iter().sum::<usize>(), text.len());
         }
     }
 
     #[test]
-    fn the_slow_reference_agrees(text in text()) {
+    fn matches_the_slow_reference(text in text()) {
         static SUBJECTS: LazyLock<[(Vocab<'static>, Tokenizer); 3]> =
             LazyLock::new(|| ["micro-llama", "micro-llama3", "micro-qwen2"].map(golden_vocabulary));
         for (vocab, tokenizer) in &*SUBJECTS {
             let mut rest = &*text;
             let mut want = Vec::new();
-            for len in tokenizer.cut(&text) {
+            for len in tokenizer.pre_tokenize(&text) {
                 let (piece, after) = rest.split_at(len);
                 want.extend(merge(vocab, piece));
                 rest = after;

@@ -1,4 +1,4 @@
-//! Ids to text.
+//! Decoding of ids to text.
 
 use rullama_tokenizer::{
     Render::{self, All, Markers, Plain},
@@ -26,22 +26,14 @@ fn spaces_and_bytes() {
 
 #[test]
 fn special_tokens() {
-    let answer = [2, 105, 100, 9259, 101, 48, 52, 49, 51, 50, 106, 1];
-    check(
-        &answer,
-        Plain,
-        "<|channel>Hello<channel|><|tool_call><|\"|><tool_call|><tool_response|>",
-    );
-    check(
-        &answer,
-        Markers,
-        "<|channel>Hello<channel|><|tool_call><|\"|><tool_call|><tool_response|>",
-    );
+    let ids = [2, 105, 100, 9259, 101, 48, 52, 49, 51, 50, 106, 1];
+    check(&ids, Plain, "<|channel>Hello<channel|><|tool_call><|\"|><tool_call|><tool_response|>");
+    check(&ids, Markers, "<|channel>Hello<channel|><|tool_call><|\"|><tool_call|><tool_response|>");
     let all = "<bos><|turn><|channel>Hello<channel|><|tool_call><|\"|><tool_call|><tool_response|><|tool_response><turn|><eos>";
-    check(&answer, All, all);
+    check(&ids, All, all);
 }
 
-/// Some files call every special token a control token.
+/// Some files type every special token as control.
 #[test]
 fn markers_are_visible_whatever_their_type() {
     let vocab = tiny(&[
@@ -59,7 +51,7 @@ fn markers_are_visible_whatever_their_type() {
 }
 
 #[test]
-fn a_stream_shows_no_halves() {
+fn a_stream_never_yields_partial_characters() {
     let mut stream = REAL.tokenizer.stream(Plain);
     let pieces: Vec<_> =
         [9259, 478, 397, 404, 391, 106, 478].into_iter().map(|id| stream.push(id)).collect();
@@ -69,7 +61,7 @@ fn a_stream_shows_no_halves() {
 }
 
 #[test]
-fn every_piece_of_the_real_vocabulary() {
+fn all_pieces_of_the_gemma_4_vocabulary() {
     for (id, (text, kind)) in (0..).zip(REAL.vocab.tokens.iter().zip(&REAL.vocab.types)) {
         let piece = REAL.tokenizer.piece(id, All);
         match kind {

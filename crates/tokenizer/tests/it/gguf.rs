@@ -1,4 +1,4 @@
-//! A vocabulary out of a GGUF file.
+//! Reads a vocabulary from a GGUF file.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! Vocabularies that are broken on purpose, each refused for its own reason, and oddities that are accepted.
+//! Malformed vocabularies, each rejected with its own error, and odd ones that are accepted.
 
 use rullama_tokenizer::{
     Render, Special, Tokenizer,
@@ -22,7 +22,7 @@ fn changed(change: impl FnOnce(&mut Vocab<'static>)) -> Vocab<'static> {
 }
 
 #[test]
-fn the_unchanged_vocabulary_is_sound() {
+fn the_unchanged_vocabulary_is_valid() {
     let tokenizer = Tokenizer::new(&tiny(&[])).expect("sound");
     assert_eq!(tokenizer.encode("ab c  a", Special::None), [7, 8, 6, 9, 4]);
 }
@@ -42,7 +42,7 @@ fn no_merges() {
     check(&unmergeable, &NoMerges);
 }
 
-/// The tiny vocabulary, with scores in place of merges, and these tokens too.
+/// The tiny vocabulary plus the tokens `more`, with scores instead of merges.
 fn scored(more: &[String], check: impl FnOnce(&Vocab<'_>)) {
     let mut vocab = tiny(&[]);
     vocab.merges.clear();
@@ -53,7 +53,7 @@ fn scored(more: &[String], check: impl FnOnce(&Vocab<'_>)) {
 }
 
 #[test]
-fn scores_in_place_of_merges() {
+fn scores_instead_of_merges() {
     scored(&[], |vocab| {
         let tokenizer = Tokenizer::new(vocab).expect("sound");
         assert_eq!(tokenizer.encode("ab c  a", Special::None), [7, 8, 6, 9, 4]);
@@ -61,15 +61,15 @@ fn scores_in_place_of_merges() {
 }
 
 #[test]
-fn a_long_token_with_a_score_is_refused_at_once() {
+fn a_scored_token_that_is_too_long_is_rejected() {
     let long = "ab".repeat(1 << 17);
     let want = PieceTooLong { id: 10, bytes: long.len(), limit: 512 };
     scored(&[long], |vocab| check(vocab, &want));
 }
 
 #[test]
-fn more_merges_by_score_than_any_vocabulary_has() {
-    // All n - 1 cuts of a token of n equal letters are merges.
+fn too_many_merges_by_score() {
+    // All n - 1 splits of a token of n equal letters are merges.
     let letters = ('d'..='z').chain('A'..='Z').chain('!'..='/').chain('À'..='ß');
     let runs = letters.flat_map(|letter| {
         (1..=512 / letter.len_utf8()).map(move |n| String::from(letter).repeat(n))
@@ -94,7 +94,7 @@ fn arrays_of_different_lengths() {
 }
 
 #[test]
-fn more_entries_than_any_vocabulary_has() {
+fn too_many_entries() {
     let limit = 1 << 23;
     let many = vec!["a"; limit + 1];
     let tokens = Vocab { tokens: many.clone(), ..Vocab::default() };
@@ -103,7 +103,7 @@ fn more_entries_than_any_vocabulary_has() {
 }
 
 #[test]
-fn more_text_than_can_be_addressed() {
+fn too_much_text() {
     let long: &'static str = "x".repeat(1 << 24).leak();
     let vocab = changed(|v| {
         v.tokens = vec![long; 257];
@@ -113,7 +113,7 @@ fn more_text_than_can_be_addressed() {
 }
 
 #[test]
-fn special_tokens_that_take_for_ever_to_look_for() {
+fn special_tokens_that_are_too_long() {
     let long: &'static str = "x".repeat(257).leak();
     let vocab = |kind: i64| {
         changed(|v| {
@@ -144,14 +144,14 @@ fn duplicate_tokens() {
 }
 
 #[test]
-fn byte_tokens_that_name_no_byte() {
+fn malformed_byte_tokens() {
     for text in ["<0xGG>", "<0xff>", "<0x1>", "x", "<0x100>"] {
         check(&tiny(&[(text, 6)]), &InvalidByteToken { id: 10, text: text.into() });
     }
 }
 
 #[test]
-fn text_that_could_not_be_written() {
+fn text_that_cannot_be_encoded() {
     let vocab = changed(|v| {
         v.tokens[3] = "x";
         v.types[3] = 1;
@@ -190,7 +190,7 @@ fn merges_of_unknown_pieces() {
 }
 
 #[test]
-fn merges_that_would_forge_a_special_token() {
+fn merges_that_could_forge_a_special_token() {
     let forged = |text| SpecialPiece { index: 2, piece: text };
     for kind in [2, 3, 4, 5] {
         let vocab = |text, merge| {
@@ -207,7 +207,7 @@ fn merges_that_would_forge_a_special_token() {
 }
 
 #[test]
-fn ids_past_the_vocabulary() {
+fn ids_out_of_range() {
     let past = |key, id| IdPastVocabulary { key, id, tokens: 10 };
     check(&changed(|v| v.bos = Some(10)), &past("bos_token_id", 10));
     check(&changed(|v| v.eos = Some(11)), &past("eos_token_id", 11));
@@ -241,7 +241,7 @@ fn empty_texts_are_accepted_and_never_found() {
 }
 
 #[test]
-fn of_two_merges_of_a_pair_the_first_counts() {
+fn the_first_merge_of_a_pair_wins() {
     let vocab = |merges: &[&'static str]| {
         let mut vocab = tiny(&[("bc", 1)]);
         vocab.merges = merges.to_vec();
@@ -254,13 +254,13 @@ fn of_two_merges_of_a_pair_the_first_counts() {
 }
 
 #[test]
-fn bytes_without_a_token_are_unknown() {
+fn bytes_without_a_token_become_the_unknown_token() {
     let tokenizer = Tokenizer::new(&tiny(&[("<0xC3>", 6)])).expect("accepted");
     assert_eq!(tokenizer.encode("aéb", Special::None), [4, 10, 3, 5]);
 }
 
 #[test]
-fn without_a_token_for_spaces_they_are_bytes() {
+fn spaces_without_a_token_become_bytes() {
     let mut vocab = tiny(&[("<0xE2>", 6), ("<0x96>", 6), ("<0x81>", 6), (" ", 1)]);
     (vocab.tokens[8], vocab.tokens[9]) = ("x", "y");
     vocab.merges.pop();
@@ -269,14 +269,14 @@ fn without_a_token_for_spaces_they_are_bytes() {
 }
 
 #[test]
-fn byte_tokens_may_be_called_normal() {
+fn byte_tokens_may_have_the_type_normal() {
     let tokenizer = Tokenizer::new(&tiny(&[("<0xC3>", 1), ("<0xA9>", 1)])).expect("accepted");
     assert_eq!(tokenizer.encode("é", Special::Parse), [10, 11]);
     assert_eq!(tokenizer.decode(&[10, 11], Render::Plain), "é");
 }
 
 #[test]
-fn newlines_are_never_joined_with_other_characters() {
+fn newlines_are_never_merged_with_other_characters() {
     let mut vocab = tiny(&[("\n", 1), ("\n\n", 1), ("a\n", 1)]);
     vocab.merges.extend(["\n \n", "a \n"]);
     let tokenizer = Tokenizer::new(&vocab).expect("accepted");

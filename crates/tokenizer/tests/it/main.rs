@@ -1,4 +1,5 @@
-//! The tokenizer against known ids, a slow reference, and broken vocabularies. One program, so that the real vocabulary is read once.
+//! The tokenizer against known ids, a slow reference and malformed vocabularies. One test binary, so that Gemma's vocabulary is
+//! read once.
 
 mod byte_level;
 mod decoding;

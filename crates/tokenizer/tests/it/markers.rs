@@ -1,4 +1,4 @@
-//! Special tokens: recognised where asked, and nowhere else.
+//! Special tokens are recognised in template text only.
 
 use rullama_tokenizer::{
     Span::{self, Template, Text},
@@ -28,7 +28,7 @@ fn text_cannot_forge_a_marker() {
 }
 
 #[test]
-fn markers_across_the_border_of_trust_are_text() {
+fn markers_across_a_trust_boundary_are_text() {
     let as_text = REAL.tokenizer.encode("<turn|>", Special::None);
     assert_eq!(as_text, [236820, 887, 111038]);
     check_spans(&[Template("<turn"), Text("|>")], &as_text);
@@ -40,7 +40,7 @@ fn markers_across_the_border_of_trust_are_text() {
 }
 
 #[test]
-fn pieces_are_joined_across_borders() {
+fn merges_cross_span_boundaries() {
     check_spans(&[Template("hel"), Text("lo wo"), Template("rld")], &[23391, 1902]);
     check_spans(&[Template("model\n"), Text("\nHi")], &[4368, 108, 10979]);
     check_spans(&[Text(" "), Text(" "), Template("hello")], &[138, 23391]);
@@ -64,7 +64,7 @@ fn a_prompt_begins_with_one_bos() {
 }
 
 #[test]
-fn without_a_bos_none_is_added() {
+fn no_bos_is_added_where_the_vocabulary_has_none() {
     let mut vocab = tiny(&[]);
     vocab.tokens[2] = "x";
     let tokenizer = Tokenizer::new(&vocab).expect("sound");
@@ -94,7 +94,7 @@ fn each_setting_recognises_its_kinds() {
     }
 }
 
-/// Longest first, then by id, then from the left, each pass over what the passes before have left.
+/// Longest first, then lowest id, then leftmost; each pass searches the text that earlier passes left.
 #[test]
 fn overlapping_markers() {
     let vocab = tiny(&[("aa", 3), ("aab", 3), ("bba", 3), ("b|", 4), ("|aaaa", 4), ("é", 3)]);

@@ -1,11 +1,11 @@
-//! What holds for any text and any ids.
+//! Properties for any text and any ids.
 
 use proptest::prelude::*;
 use rullama_tokenizer::{Render, Span, Special};
 
 use crate::support::{REAL, SMALL, Subject};
 
-/// Any Unicode, but often the characters on which tokenizers stumble.
+/// Any Unicode, with a bias to characters that are difficult for tokenizers.
 fn text() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         any::<char>().prop_map(String::from),
@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn the_slow_reference_agrees(text in text(), special in special()) {
+    fn matches_the_slow_reference(text in text(), special in special()) {
         for subject in subjects() {
             let want = subject.reference.encode(&text, special);
             prop_assert_eq!(subject.tokenizer.encode(&text, special), want);
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn borders_of_spans_do_not_matter(texts in prop::collection::vec((text(), any::<bool>()), 0..4)) {
+    fn span_boundaries_do_not_matter(texts in prop::collection::vec((text(), any::<bool>()), 0..4)) {
         let whole: String = texts.iter().map(|(text, _)| text.as_str()).collect();
         let templates: Vec<_> = texts.iter().map(|(text, _)| Span::Template(text)).collect();
         let strangers: Vec<_> = texts.iter().map(|(text, _)| Span::Text(text)).collect();
@@ -134,9 +134,9 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// Words that occur again in a long text are not encoded again.
+    /// Repeated words of a long text come from the cache.
     #[test]
-    fn the_slow_reference_agrees_on_long_texts(
+    fn matches_the_slow_reference_on_long_texts(
         lines in prop::collection::vec(text(), 4..24),
         order in prop::collection::vec(any::<prop::sample::Index>(), 200),
         special in special(),
@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// Words longer than those that are scanned for their best merge.
+/// Words that are too long for the linear scan.
 #[test]
 fn long_words() {
     for unit in ["a", "ab", " ", "\n", "ha", "=-", "aaab", "。", "ทำ"] {

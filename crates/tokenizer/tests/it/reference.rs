@@ -1,10 +1,10 @@
-//! A slow reference encoder, word for word after the definition: strings for symbols, a scan for each merge.
+//! A slow reference encoder that follows the definition literally: symbols as strings, a scan for each merge.
 
 use std::collections::HashMap;
 
 use rullama_tokenizer::{Special, Vocab};
 
-/// Texts on which the slow reference works.
+/// The vocabulary of the slow reference.
 pub(crate) struct Reference {
     ids: HashMap<&'static str, u32>,
     ranks: HashMap<(&'static str, &'static str), usize>,
@@ -44,7 +44,7 @@ impl Reference {
                 _ => special == Special::Parse,
             };
             if matched {
-                fragments = fragments.iter().flat_map(|f| f.cut(marker, id)).collect();
+                fragments = fragments.iter().flat_map(|f| f.split(marker, id)).collect();
             }
         }
         fragments.iter().flat_map(|fragment| self.encode_fragment(fragment)).collect()
@@ -88,8 +88,8 @@ enum Fragment<'a> {
 }
 
 impl<'a> Fragment<'a> {
-    /// This fragment cut at every occurrence of a marker.
-    fn cut(&self, marker: &str, id: u32) -> Vec<Self> {
+    /// This fragment split at every occurrence of a marker.
+    fn split(&self, marker: &str, id: u32) -> Vec<Self> {
         let text = match *self {
             Self::Token(id) => return vec![Fragment::Token(id)],
             Self::Text(text) => text,

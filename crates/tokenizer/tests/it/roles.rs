@@ -5,7 +5,7 @@ use rullama_tokenizer::Tokenizer;
 use crate::support::{REAL, tiny};
 
 #[test]
-fn the_real_vocabulary() {
+fn roles_in_the_gemma_4_vocabulary() {
     let tokenizer = &REAL.tokenizer;
     assert_eq!(tokenizer.token_count(), 262_144);
     assert_eq!(tokenizer.bos(), Some(2));
@@ -28,7 +28,7 @@ fn the_real_vocabulary() {
 }
 
 #[test]
-fn unwanted_in_an_answer() {
+fn unwanted_tokens() {
     let unwanted = REAL.tokenizer.unwanted();
     // 6,227 unused tokens, 7 of media, <pad>, <bos>, <unk>, <mask>, <|turn>.
     assert_eq!(unwanted.len(), 6_227 + 12);
@@ -42,7 +42,7 @@ fn unwanted_in_an_answer() {
 }
 
 #[test]
-fn what_the_file_says_is_added() {
+fn roles_named_by_the_file_are_added() {
     let mut vocab =
         tiny(&[("<turn|>", 3), ("<|tool_response>", 4), ("</s>", 1), ("<unused1>", 1), ("x", 5)]);
     vocab.eos = Some(4);
@@ -53,6 +53,6 @@ fn what_the_file_says_is_added() {
     assert_eq!(tokenizer.end_of_generation(), [1, 4, 5, 6, 10, 11]);
     assert_eq!(tokenizer.suppressed(), [8, 9]);
     assert_eq!(tokenizer.unwanted(), [0, 2, 3, 8, 9, 13, 14]);
-    // Being an end does not take a normal token out of text.
+    // A normal token that ends generation is still produced when encoding text.
     assert_eq!(tokenizer.encode("abac", rullama_tokenizer::Special::None), [7, 4, 6]);
 }

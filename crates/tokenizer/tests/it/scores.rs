@@ -1,4 +1,4 @@
-//! Vocabularies with scores in place of merges: SentencePiece's.
+//! SentencePiece vocabularies: scores instead of merges.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -41,8 +41,8 @@ fn golden_cases_of_small_vocabularies() {
     }
 }
 
-/// Gemma 3's vocabulary, made of Gemma 4's: scores fall with the id. `converted` as llama.cpp does, with runs of blanks as
-/// user-defined tokens; else as Ollama does, with all of them normal.
+/// Gemma 3's vocabulary, derived from Gemma 4's: scores fall with the id. With `converted`, whitespace runs are
+/// user-defined tokens, as llama.cpp converts them; otherwise all are normal, as Ollama does.
 fn gemma3(converted: bool) -> (Vocab<'static>, Tokenizer) {
     let mut vocab = Vocab {
         model: Some("llama"),
@@ -72,7 +72,7 @@ static CONVERTED: LazyLock<(Vocab<'static>, Tokenizer)> = LazyLock::new(|| gemma
 static OLLAMA: LazyLock<(Vocab<'static>, Tokenizer)> = LazyLock::new(|| gemma3(false));
 
 #[test]
-fn the_real_vocabulary_gives_the_same_ids_with_scores() {
+fn the_gemma_4_vocabulary_gives_the_same_ids_with_scores() {
     let read = |ext: &str| {
         String::from_utf8(golden(&format!("tokenizer/ggml-vocab-gemma-4.gguf.{ext}")))
             .expect("UTF-8")
@@ -91,10 +91,10 @@ fn the_real_vocabulary_gives_the_same_ids_with_scores() {
     assert_eq!(count, 46);
 }
 
-/// A file may call runs of blanks user-defined. In what a user writes they must be found all the same, also across the
-/// border to the template.
+/// Whitespace runs that a file types as user-defined are still recognised in user text, also across the boundary to the
+/// template.
 #[test]
-fn blanks_of_a_user() {
+fn whitespace_runs_in_user_text() {
     for (_, tokenizer) in [&*CONVERTED, &*OLLAMA] {
         for special in [None, UserDefined, Parse] {
             assert_eq!(tokenizer.encode("a\n\nb", special), [236746, 108, 236763]);
@@ -107,14 +107,14 @@ fn blanks_of_a_user() {
 }
 
 #[test]
-fn a_space_in_front_of_text() {
+fn space_prefix() {
     let mut vocab = crate::support::tiny(&[("▁a", 1), ("</s>", 3)]);
     vocab.model = Some("llama");
     vocab.merges.clear();
     let scores: Vec<f32> = (0..vocab.tokens.len()).map(|id| -(id as f32)).collect();
     vocab.scores = Some(&scores);
     let tokenizer = Tokenizer::new(&vocab).expect("sound");
-    // Also after special tokens, and not where there is no text.
+    // Also after special tokens, but not before an empty text.
     assert_eq!(tokenizer.encode("a</s>a", Parse), [10, 11, 10]);
     assert_eq!(tokenizer.encode("</s></s>", Parse), [11, 11]);
     assert_eq!(tokenizer.encode(" a", Parse), [9, 4]);
@@ -122,14 +122,14 @@ fn a_space_in_front_of_text() {
     assert_eq!(tokenizer.decode(&[10, 5], Render::Plain), "ab");
     assert_eq!(tokenizer.decode(&[9, 4], Render::Plain), " a");
     let mut stream = tokenizer.stream(Render::Plain);
-    assert_eq!(stream.push(10), " a", "what is generated continues a text");
+    assert_eq!(stream.push(10), " a", "generated text continues the prompt");
     vocab.add_space_prefix = Some(false);
     let tokenizer = Tokenizer::new(&vocab).expect("sound");
     assert_eq!(tokenizer.encode("a</s>a", Parse), [4, 11, 4]);
 }
 
 #[test]
-fn beginnings_and_ends() {
+fn bos_and_eos() {
     let mut vocab = CONVERTED.0.clone();
     vocab.add_bos = Some(false);
     vocab.add_eos = Some(true);
@@ -138,11 +138,11 @@ fn beginnings_and_ends() {
     assert_eq!(tokenizer.encode_prompt(&[Span::Template("a")]), [236746]);
     assert_eq!((CONVERTED.1.begin(), CONVERTED.1.end()), (Some(2), Option::None));
     assert_eq!(CONVERTED.1.encode_prompt(&[Span::Template("<bos>a")]), [2, 236746]);
-    // Gemma 4's files say that no token is added, and mean that the template writes it.
+    // Gemma 4's files say that no token is added, since the template writes it.
     assert_eq!(REAL.tokenizer.begin(), Some(2));
 }
 
-/// A slow reference, word for word after the definition.
+/// A slow reference that follows the definition literally.
 struct Reference {
     tokens: HashMap<&'static str, u32>,
     vocab: &'static Vocab<'static>,
@@ -165,7 +165,7 @@ impl Reference {
         self.split(text, &specials)
     }
 
-    /// The longest special tokens first, each everywhere.
+    /// Splits at all occurrences of special tokens, longest token first.
     fn split(&self, text: &str, specials: &[(&str, u32)]) -> Vec<u32> {
         let Some(((marker, id), shorter)) = specials.split_first() else { return self.merge(text) };
         let mut ids = Vec::new();
@@ -209,7 +209,7 @@ impl Reference {
 
 proptest! {
     #[test]
-    fn the_slow_reference_agrees(text in text()) {
+    fn matches_the_slow_reference(text in text()) {
         static REFERENCES: LazyLock<[(Reference, &Tokenizer); 2]> = LazyLock::new(|| {
             [&*CONVERTED, &*OLLAMA].map(|(vocab, tokenizer)| (Reference::new(vocab), tokenizer))
         });

@@ -7,7 +7,7 @@ use rullama_tokenizer::{Tokenizer, Vocab};
 
 use crate::{gguf, reference::Reference};
 
-/// A vocabulary, the tokenizer and the slow reference made from it.
+/// A vocabulary with its tokenizer and its slow reference.
 pub(crate) struct Subject {
     pub(crate) vocab: Vocab<'static>,
     pub(crate) tokenizer: Tokenizer,
@@ -28,7 +28,7 @@ fn subject(file: Bytes) -> Subject {
     Subject { reference: Reference::new(&vocab), tokenizer, vocab }
 }
 
-/// The vocabulary of a file, which stays in memory.
+/// The vocabulary of a file, leaked to be `'static`.
 pub(crate) fn vocabulary(file: Bytes) -> Vocab<'static> {
     let file = Box::leak(Box::new(gguf::open(file)));
     gguf::vocab(file).expect("the file has a vocabulary")
@@ -41,7 +41,7 @@ pub(crate) fn golden_vocabulary(name: &str) -> (Vocab<'static>, Tokenizer) {
     (vocab, tokenizer)
 }
 
-/// A vocabulary of a few tokens, for cases the real ones do not have.
+/// A vocabulary of a few tokens, for cases that the others do not cover.
 ///
 /// Ids: 0 to 3 are `<pad>`, `<eos>`, `<bos>`, `<unk>`; then `a`, `b`, `c`, `ab`, `▁`, `▁▁`; then `extra`.
 pub(crate) fn tiny(extra: &[(&'static str, i64)]) -> Vocab<'static> {

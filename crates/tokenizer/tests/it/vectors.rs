@@ -1,4 +1,4 @@
-//! Known ids, from other implementations.
+//! Ids known from other implementations.
 
 use rullama_testkit::golden;
 use rullama_tokenizer::{
@@ -59,7 +59,7 @@ fn golden_cases_of_the_small_vocabulary() {
     for case in cases {
         let text = case["text"].as_str().expect("text");
         let ids: Vec<u32> = serde_json::from_value(case["ids"].clone()).expect("ids");
-        // The file's beginning of sequence is unconditional.
+        // In this file, the beginning-of-sequence token is always present.
         assert_eq!(Some(ids[0]), tokenizer.bos());
         check(tokenizer, text, Parse, &ids[1..]);
         let texts: Vec<_> =
@@ -69,7 +69,7 @@ fn golden_cases_of_the_small_vocabulary() {
             tokenizer.decode(&ids, Render::All),
             case["decoded_special"].as_str().expect("text")
         );
-        // The file's `decoded` drops user-defined tokens too.
+        // `decoded` in this file omits user-defined tokens too.
         let mut plain = tokenizer.decode(&ids, Render::Plain);
         for (token, kind) in SMALL.vocab.tokens.iter().zip(&SMALL.vocab.types) {
             if *kind == 4 {
@@ -81,7 +81,7 @@ fn golden_cases_of_the_small_vocabulary() {
 }
 
 #[test]
-fn words_and_blanks() {
+fn words_and_whitespace() {
     for (text, ids) in [
         ("", &[][..]),
         ("hello", &[23391]),
@@ -146,7 +146,7 @@ fn markers_of_a_prompt() {
 }
 
 #[test]
-fn shortcuts_that_would_be_wrong() {
+fn incorrect_shortcuts() {
     check_real("<bos>", UserDefined, &[236820, 46757, 236813]);
     check_real("<turn|>", UserDefined, &[236820, 887, 111038]);
     check_real("<|tool_call>", UserDefined, &[48]);
