@@ -1,7 +1,7 @@
-//! Renders conversations given as JSON lines; one JSON object per line out.
+//! Renders conversations given as JSON lines and prints one JSON object per line.
 //!
-//! It prints `{"small": …, "large": …}`, and `{"error": …}` for what cannot be rendered. `tools/chat-cases` compares it with
-//! the original templates.
+//! A line is `{"small": …, "large": …}`, or `{"error": …}` for a conversation that cannot be rendered. `tools/chat-cases`
+//! compares the output with the original templates.
 
 use std::io::{BufRead, Write};
 

@@ -1,7 +1,7 @@
-//! The text of a tool call: `call:NAME{key:value,…}`, read strictly and, where the model slipped, with repairs.
+//! The text of a tool call: `call:NAME{key:value,…}`, parsed strictly, with repairs for common mistakes of models.
 //!
-//! A repair applies only where strict reading has already failed, and which one is decided by what stands there: a
-//! quote of another kind, an unclosed string, the end of the text, or bare text where the schema wants a string.
+//! A repair is tried only after strict parsing has failed at a position, and the text there selects it: another kind of
+//! quote, an unclosed string, the end of the text, or bare text where the schema expects a string.
 
 use serde_json::{Map, Number, Value};
 
@@ -9,31 +9,31 @@ use crate::ChatError;
 use crate::markers::{CALL_OPEN, FUNCTION_RESPONSE_OPEN, QUOTE, RESPONSE_OPEN};
 use crate::tool::{Tool, accepts_string};
 
-/// The deepest nesting of arguments that is read.
+/// The maximum nesting of arguments.
 const DEPTH_LIMIT: usize = 64;
 
-/// A call as the model made it.
+/// A tool call by the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
-    /// The called tool; not necessarily a declared one.
+    /// The called tool, which need not be declared.
     pub name: String,
     /// Its arguments.
     pub arguments: Map<String, Value>,
 }
 
-/// Reads the text between `<|tool_call>` and `<tool_call|>`. Declarations of `tools` help with unquoted strings.
+/// Parses the text between `<|tool_call>` and `<tool_call|>`. The schemas of `tools` help to repair unquoted strings.
 pub fn parse_call(text: &str, tools: &[Tool]) -> Result<Call, ChatError> {
     parse_quoted(text, tools, QUOTE, false)
 }
 
-/// The same with this quote marker. `bare`: whatever is no other value is a string, up to the next delimiter.
+/// As [`parse_call`], with another quote marker. `bare`: a scalar that is neither number nor literal is a string, up to the next delimiter.
 pub(crate) fn parse_quoted(
     text: &str,
     tools: &[Tool],
     quote: &'static str,
     bare: bool,
 ) -> Result<Call, ChatError> {
-    // Control markers around the call are slips of the model that cost nothing to forgive.
+    // Models sometimes write control markers around the call; they are ignored.
     let end = text.trim_end();
     let end = end.strip_suffix(RESPONSE_OPEN).or_else(|| end.strip_suffix(FUNCTION_RESPONSE_OPEN));
     let text = end.unwrap_or(text);
@@ -59,14 +59,14 @@ pub(crate) fn parse_quoted(
 
 struct Reader<'a> {
     text: &'a str,
-    /// Stands on both sides of a string.
+    /// The marker on both sides of a string.
     quote: &'static str,
     /// Whether unquoted text is a string.
     bare: bool,
     at: usize,
-    /// The closing brackets still owed, innermost last.
+    /// The closing brackets still expected, innermost last.
     open: Vec<char>,
-    /// Whether something had to be mended.
+    /// Whether a repair was needed.
     repaired: bool,
     /// The declared parameters of the called tool.
     properties: Option<&'a Map<String, Value>>,
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
         Ok(key)
     }
 
-    /// A value; `key` names it where it belongs to an object.
+    /// A value; `key` is its key inside an object.
     fn value(&mut self, key: Option<&str>) -> Result<Value, ChatError> {
         let after_colon = self.at;
         self.skip_space();
@@ -202,7 +202,7 @@ impl<'a> Reader<'a> {
             .find_map(|(word, value)| self.eat(word).then_some(value))
     }
 
-    /// The inside of a string after its opening quote marker. The last one may lack its end.
+    /// The content of a string after its opening quote marker. The last string may be unclosed.
     fn string(&mut self) -> &'a str {
         if let Some(end) = self.rest().find(self.quote) {
             let inside = self.take(end);
@@ -213,7 +213,7 @@ impl<'a> Reader<'a> {
         self.take(self.end_of_unclosed())
     }
 
-    /// A string in ordinary double quotes, escapes decoded. The last one may lack its end.
+    /// A string in double quotes, escapes decoded. The last string may be unclosed.
     fn json_string(&mut self) -> Result<String, ChatError> {
         let wrong = self.wrong("a string with valid escapes");
         self.at += 1;
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
         json.push('"');
         for c in inside.chars() {
             match c {
-                // The model writes line breaks as they are, which JSON does not allow.
+                // Models write line breaks unescaped, which JSON does not allow.
                 '\0'..='\u{1f}' => json.push_str(&format!("\\u{:04x}", u32::from(c))),
                 c => json.push(c),
             }
@@ -236,7 +236,7 @@ impl<'a> Reader<'a> {
         serde_json::from_str(&json).map_err(|_| wrong)
     }
 
-    /// A string in single quotes, taken as it is. A quote marker right after it is a leftover.
+    /// A string in single quotes, taken verbatim. A quote marker right after it is skipped.
     fn single_quoted(&mut self) -> Result<String, ChatError> {
         self.at += 1;
         let end = unescaped(self.rest(), '\'').ok_or(self.wrong("a closing `'`"))?;
@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
         Ok(self.take(end).to_owned())
     }
 
-    /// Where a string that runs to the end of the text should have ended: before the closing brackets.
+    /// Where an unclosed string that runs to the end of the text should have ended: before the closing brackets.
     fn end_of_unclosed(&self) -> usize {
         let mut rest = self.rest().trim_end();
         let whole = rest.len();
@@ -292,7 +292,7 @@ impl<'a> Reader<'a> {
             .map_or(whole, |count| closers[count - 1].1)
     }
 
-    /// A call cut off before its last brace, which is forgiven only to one that needed mending anyway.
+    /// Whether the call lacks only its last brace; accepted only if another repair was needed.
     fn final_brace_missing(&self) -> bool {
         self.repaired && self.open.len() == 1 && self.rest().is_empty()
     }
@@ -328,7 +328,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The first place of `quote` that no backslash protects.
+/// The first unescaped `quote`.
 fn unescaped(text: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     text.char_indices().find_map(|(at, c)| {

@@ -1,57 +1,57 @@
-//! The streaming parser of model output: thinking, answer and tool calls.
+//! The streaming parser of model output: thoughts, text and tool calls.
 //!
-//! It advances one character at a time and its state depends on nothing but the characters seen, so the pieces in
-//! which text arrives cannot matter. Held back are only an unfinished marker and the white space before it.
+//! It advances one character at a time and its state depends only on the characters seen, so the chunks in which text
+//! arrives do not matter. Only an incomplete marker and the whitespace before it are held back.
 
 use serde_json::{Map, Value};
 
 use crate::markup::Markup;
 use crate::{Output, PromptEnd, Tool};
 
-/// Something the model said. Pieces of one thought or one answer may come as several events in a row.
+/// A part of the model's output. One thought or text may come as several events in a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A piece of a thought.
     Thinking(String),
-    /// A piece of the answer.
+    /// A piece of the reply's text.
     Text(String),
     /// A complete tool call.
     ToolCall {
-        /// Position among the calls of this message, from 0.
+        /// Index among the calls of this message, from 0.
         index: usize,
         /// The called tool.
         name: String,
         /// Its arguments.
         arguments: Map<String, Value>,
     },
-    /// A tool call that cannot be read, as the model wrote it, without the markers around it.
+    /// A tool call that cannot be parsed, as the model wrote it, without the markers.
     BadCall {
         /// The text; [`Output::parse_call`] says what is wrong with it.
         raw: String,
     },
 }
 
-/// What becomes of thoughts.
+/// How thoughts are handled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Thinking {
     /// They are reported.
     #[default]
     Show,
-    /// They are swallowed.
+    /// They are dropped.
     Hide,
 }
 
 /// Where the output begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Start {
-    /// At the answer, or at a thought the model opens itself.
+    /// In the text, or before a thought that the model opens itself.
     #[default]
     Content,
     /// Inside a thought: the prompt has opened it (see [`PromptEnd::Thinking`]).
     Thinking,
 }
 
-/// Where the output of a prompt begins.
+/// Where the output after a prompt begins.
 impl From<PromptEnd> for Start {
     fn from(end: PromptEnd) -> Self {
         match end {
@@ -61,16 +61,16 @@ impl From<PromptEnd> for Start {
     }
 }
 
-/// How to parse.
+/// Options of [`Parser`].
 #[derive(Debug, Clone, Default)]
 pub struct ParserOptions {
-    /// What becomes of thoughts.
+    /// How thoughts are handled.
     pub thinking: Thinking,
     /// Where the output begins.
     pub start: Start,
-    /// How the model writes thoughts and calls.
+    /// The markup of the model's thoughts and calls.
     pub output: Output,
-    /// The declared tools. Any tool may be called; declarations help to mend malformed calls.
+    /// The declared tools. Other tools may be called too; declarations help to repair malformed calls.
     pub tools: Vec<Tool>,
 }
 
@@ -84,7 +84,7 @@ pub struct Parser {
     marker: String,
     /// White space that is dropped if a marker follows.
     space: String,
-    /// Text of the call being read.
+    /// Text of the current call.
     call: String,
     calls: usize,
 }
@@ -92,11 +92,11 @@ pub struct Parser {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Content,
-    /// Before the first visible character of a message that may be a call as a whole.
+    /// Before the first visible character of a message that may be a bare call.
     Undecided,
-    /// Content of which no visible character has come since a thought or a call ended.
+    /// Text without a visible character since the last thought or call.
     FreshContent,
-    /// After a thought's opening marker, with this many bytes of the label read.
+    /// After a thought's opening marker, with this number of bytes of the label read.
     Label(usize),
     Thinking,
     Call,
@@ -108,7 +108,7 @@ impl Parser {
         let markup = options.output.markup();
         let state = match options.start {
             Start::Thinking => State::Thinking,
-            // A message that may be a call as a whole is read as one until a character tells otherwise.
+            // A message that may be a bare call is parsed as one until a character rules that out.
             Start::Content if markup.bare_calls && !options.tools.is_empty() => State::Undecided,
             Start::Content => State::Content,
         };
@@ -123,14 +123,14 @@ impl Parser {
         }
     }
 
-    /// Takes the next piece of output and appends what it completes to `events`.
+    /// Parses the next chunk of output and appends completed events to `events`.
     pub fn push(&mut self, text: &str, events: &mut Vec<Event>) {
         for c in text.chars() {
             self.step(c, events);
         }
     }
 
-    /// Ends the message: what was held back is released, an unfinished call is read as far as it goes.
+    /// Ends the message: releases the text held back and parses an unfinished call as far as it goes.
     pub fn finish(&mut self, events: &mut Vec<Event>) {
         self.release_marker(events);
         match self.state {
@@ -143,7 +143,7 @@ impl Parser {
 
     fn step(&mut self, c: char, events: &mut Vec<Event>) {
         if c == '<' {
-            // No marker has this character but at its start.
+            // Markers contain this character only at their start.
             self.release_marker(events);
             self.marker.push(c);
             return;
@@ -164,7 +164,7 @@ impl Parser {
         }
     }
 
-    /// Treats a would-be marker as the ordinary text it turned out to be.
+    /// Treats an incomplete marker as ordinary text.
     fn release_marker(&mut self, events: &mut Vec<Event>) {
         for c in std::mem::take(&mut self.marker).chars() {
             self.text(c, events);
@@ -191,7 +191,7 @@ impl Parser {
         } else if marker == thought_close && self.state == State::Thinking {
             self.state = State::FreshContent;
         }
-        // Closing markers without an opening one, and what the model writes to hand over to a tool: noise.
+        // Ignored: closing markers without an opening one, and the marker that waits for a tool's result.
     }
 
     fn text(&mut self, c: char, events: &mut Vec<Event>) {
@@ -217,7 +217,7 @@ impl Parser {
         }
     }
 
-    /// One more character where the label of a thought may stand.
+    /// One more character where the label of a thought may be.
     fn label(&mut self, read: usize, c: char, events: &mut Vec<Event>) {
         let read_after = read + c.len_utf8();
         let label = self.markup.label;
@@ -232,7 +232,7 @@ impl Parser {
         }
     }
 
-    /// The label breaks off: whole, it needs no line break; less than that is thought.
+    /// The thought ends within its label. A complete label needs no line break; an incomplete one is part of the thought.
     fn end_label(&mut self, read: usize, events: &mut Vec<Event>) {
         self.state = State::Thinking;
         let label = self.markup.label;
@@ -253,7 +253,7 @@ impl Parser {
                 self.calls += 1;
             }
             Err(_) if raw.trim().is_empty() => {}
-            // Not a call after all, only JSON.
+            // Plain JSON, not a call.
             Err(_) if self.markup.bare_calls && raw.starts_with('{') => {
                 self.state = State::Content;
                 self.say(&raw, events);
@@ -267,7 +267,7 @@ impl Parser {
         self.say(&space, events);
     }
 
-    /// Reports text under the present state, as part of the last event where that is of the same kind.
+    /// Reports text as thought or content by the current state, appended to the last event if of the same kind.
     fn say(&mut self, text: &str, events: &mut Vec<Event>) {
         if text.is_empty() {
             return;

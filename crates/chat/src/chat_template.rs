@@ -1,4 +1,4 @@
-//! How the conversations of a model file are rendered: natively where its template is known, else by the template itself.
+//! How the conversations of a model are rendered: natively if its template is known, else by running the template.
 
 #[cfg(feature = "jinja")]
 use crate::jinja::JinjaTemplate;
@@ -11,7 +11,7 @@ pub struct ChatTemplate(Kind);
 #[derive(Debug, Clone)]
 enum Kind {
     Native(Family),
-    /// The file's own, and the notation of the model's output.
+    /// The template of the file, and the markup of the model's output.
     #[cfg(feature = "jinja")]
     File(Box<JinjaTemplate>, Output),
 }
@@ -23,11 +23,11 @@ impl From<Family> for ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Reads the template text of a model file, with the texts of its beginning-of-sequence and end-of-sequence tokens;
-    /// `None` where the text does not tell which of the Gemma 4 families it is.
+    /// Reads the template of a model file; `bos` and `eos` are the texts of its beginning-of-sequence and end-of-sequence
+    /// tokens. `None` for a Gemma 4 template that does not show which of the Gemma 4 families it is.
     ///
-    /// A template of a known family is rendered natively. With the feature `jinja`, one of no known family is run in a
-    /// sandbox, and so is one that looks like a known family's but writes something else.
+    /// A template of a known family is rendered natively. With the feature `jinja`, other templates run in a sandbox, and so
+    /// does one that resembles a known family's but renders differently.
     ///
     /// # Errors
     /// If the template is of no known family and cannot be run.
@@ -51,7 +51,7 @@ impl ChatTemplate {
         Ok(family?.map(Self::from))
     }
 
-    /// The family that renders natively; none where the file's own template is run.
+    /// The family that renders natively; `None` if the file's own template is run.
     pub fn family(&self) -> Option<Family> {
         match &self.0 {
             Kind::Native(family) => Some(*family),
@@ -60,7 +60,7 @@ impl ChatTemplate {
         }
     }
 
-    /// How the model writes thoughts and calls.
+    /// The markup of the model's thoughts and calls.
     pub fn output(&self) -> Output {
         match &self.0 {
             Kind::Native(family) => family.output(),
@@ -72,7 +72,7 @@ impl ChatTemplate {
     /// Renders a conversation; `repair` as in [`RenderOptions`].
     ///
     /// # Errors
-    /// If the conversation has something that the template does not accept, or a template of the file fails.
+    /// If the template does not accept the conversation, or the file's own template fails.
     pub fn render(&self, conversation: &Conversation, repair: bool) -> Result<Prompt, ChatError> {
         match &self.0 {
             Kind::Native(family) => render(conversation, RenderOptions { family: *family, repair }),
@@ -82,7 +82,7 @@ impl ChatTemplate {
     }
 }
 
-/// Whether a template writes what the native renderer of a family writes.
+/// Whether a template renders the same text as a family's native renderer.
 #[cfg(feature = "jinja")]
 fn agrees(family: Family, template: &JinjaTemplate) -> bool {
     use crate::{Message, Tool};

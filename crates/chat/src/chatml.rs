@@ -12,7 +12,7 @@ const TOOLS_AFTER: &str = "\n</tools>\n\nFor each function call, return a json o
     arguments within <tool_call></tool_call> XML tags:\n<tool_call>\n\
     {\"name\": <function-name>, \"arguments\": <args-json-object>}\n</tool_call>";
 
-/// The system message of a family's own, where a conversation has none.
+/// The family's default system message, for conversations without one.
 fn default_system(family: Family) -> Option<&'static str> {
     match family {
         Family::SmolLm2 => {
@@ -106,18 +106,18 @@ fn system_turn(
     Ok(())
 }
 
-/// A message of the user's own: Qwen also sends the results of tools in the user's name.
+/// A message written by the user: Qwen also puts tool results into user messages.
 fn is_query(message: &Message) -> bool {
     let is_result =
         |text: String| text.starts_with("<tool_response>") && text.ends_with("</tool_response>");
     message.role == "user" && !text_of(message).is_ok_and(is_result)
 }
 
-/// What becomes of the thought of a message.
+/// How the thought of a message is rendered.
 struct Thoughts {
     /// Whether the family thinks at all.
     thinks: bool,
-    /// Whether the message comes after the user's last own one: earlier thoughts are left out.
+    /// Whether the message follows the last user message: earlier thoughts are left out.
     after_query: bool,
     last: bool,
 }
@@ -126,7 +126,7 @@ fn assistant(out: &mut Prompt, message: &Message, thoughts: &Thoughts) -> Result
     let text = text_of(message)?;
     open(out, "assistant");
     if !thoughts.thinks {
-        // An answer without text has no line for it.
+        // A reply without text has no line for it.
         if !text.is_empty() || message.tool_calls.is_empty() {
             out.trusted("\n");
             out.untrusted(&text);
@@ -173,7 +173,7 @@ fn json_call(out: &mut Prompt, call: &ToolCall) -> Result<(), ChatError> {
     out.untrusted(&call.name);
     out.trusted("\", \"arguments\": ");
     match &call.arguments {
-        // The text of an object stays as the client wrote it.
+        // Arguments sent as text keep their formatting.
         Value::String(text) if !text.trim().is_empty() => {
             call.decoded_arguments()?;
             out.untrusted(text);
@@ -187,7 +187,7 @@ fn json_call(out: &mut Prompt, call: &ToolCall) -> Result<(), ChatError> {
     Ok(())
 }
 
-/// The result of a call; several share a turn of the user.
+/// The result of a call; consecutive results share one user turn.
 fn response(out: &mut Prompt, message: &Message, first: bool, last: bool) -> Result<(), ChatError> {
     if first {
         open(out, "user");

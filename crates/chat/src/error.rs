@@ -1,4 +1,4 @@
-//! What can go wrong with a conversation, a template or a tool call.
+//! Errors in a conversation, a template or a tool call.
 
 use thiserror::Error;
 
@@ -9,17 +9,17 @@ pub enum ChatError {
     /// The conversation could not be read.
     #[error("invalid chat request: {source}")]
     Json {
-        /// What the JSON reader says, with line and column.
+        /// The JSON parser's message, with line and column.
         #[from]
         source: serde_json::Error,
     },
-    /// A message's content is an object, or a list of something other than parts.
+    /// A message's content is an object, or an array with items other than parts.
     #[error("invalid content of a {role} message: give a string, a list of parts or null")]
     ContentShape {
         /// The message's role.
         role: String,
     },
-    /// A tool call's arguments are neither an object nor the text of one.
+    /// A tool call's arguments are neither an object nor the JSON text of one.
     #[error(
         "the arguments of the call to {name} are {got}: give a JSON object, or a string that holds one"
     )]
@@ -29,7 +29,7 @@ pub enum ChatError {
         /// What was found instead.
         got: &'static str,
     },
-    /// A tool's schema has something else where a list or an object belongs.
+    /// A keyword of a tool's schema has the wrong type.
     #[error("`{keyword}` in the schema of tool {tool} is {got}: give {expected}")]
     Schema {
         /// The tool's name.
@@ -38,7 +38,7 @@ pub enum ChatError {
         keyword: &'static str,
         /// What was found.
         got: &'static str,
-        /// What belongs there.
+        /// The expected type.
         expected: &'static str,
     },
     /// The text of a tool call breaks the grammar and could not be repaired.
@@ -46,33 +46,33 @@ pub enum ChatError {
     CallSyntax {
         /// Offset into the call's text.
         at: usize,
-        /// What would have been right there.
+        /// The expected token.
         expected: &'static str,
     },
     /// The arguments of a tool call are nested too deeply.
     #[error("malformed tool call: arguments nested more than {limit} deep")]
     CallTooDeep {
-        /// The deepest nesting that is read.
+        /// The maximum depth.
         limit: usize,
     },
-    /// A model file brings a template of no known family.
+    /// A model file contains a template of no known family.
     #[error(
         "the model's chat template is of no known family: choose the model family, or use a model of a known one"
     )]
     ForeignTemplate,
-    /// Messages that a template does not accept in this order.
+    /// Messages in an order that the template does not accept.
     #[error(
         "message {index} is of role {role}: after an optional system message, user and assistant must alternate"
     )]
     RoleOrder {
-        /// Its place in the conversation.
+        /// The index of the message.
         index: usize,
         /// Its role.
         role: String,
     },
-    /// A model that knows no tools.
+    /// A template without tool support.
     #[error(
-        "this model's chat template has no place for tools: leave them out, or use another model"
+        "this model's chat template does not support tools: leave them out, or use another model"
     )]
     NoTools,
     /// Several calls in a message of a model that makes one at a time.
@@ -92,7 +92,7 @@ pub enum ChatError {
     /// The model file's own template could not be run.
     #[error("the model's chat template failed: {message}")]
     Template {
-        /// What the template engine or the template itself says.
+        /// The message of the template or of the template engine.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Which renderer a template text found in a model file belongs to.
+//! Detects the family of a template found in a model file.
 
 use crate::markers::{
     CHANNEL_CLOSE, CHANNEL_OPEN, FUNCTION_OPEN, HEADER_OPEN, IM_END, IM_START, OLD_TURN_CLOSE,
@@ -12,7 +12,7 @@ use crate::{ChatError, Output};
 pub enum Family {
     /// Gemma 4 E2B and E4B.
     Small,
-    /// Gemma 4 12B, 26B-A4B and 31B: without thinking, an empty thought block opens the answer.
+    /// Gemma 4 12B, 26B-A4B and 31B: without thinking, an empty thought block precedes the reply.
     Large,
     /// Gemma 3 and MedGemma.
     Gemma3,
@@ -20,9 +20,9 @@ pub enum Family {
     FunctionGemma,
     /// FunctionGemma, as Ollama renders it.
     FunctionGemmaOllama,
-    /// TranslateGemma: Gemma 3 with an instruction around texts that carry language codes.
+    /// TranslateGemma: Gemma 3 with an instruction around texts with language codes.
     TranslateGemma,
-    /// ChatML without a system message of its own.
+    /// ChatML without a default system message.
     ChatMl,
     /// SmolLM2: ChatML.
     SmolLm2,
@@ -38,11 +38,11 @@ pub enum Family {
     Llama31,
 }
 
-/// The longest ChatML template that is taken for the plain one. Longer ones do more.
+/// The longest template, in bytes, that is accepted as plain ChatML. Longer ones do more.
 const PLAIN_CHATML: usize = 400;
 
 impl Family {
-    /// All of them.
+    /// All families.
     pub const ALL: [Self; 13] = [
         Self::Small,
         Self::Large,
@@ -59,12 +59,12 @@ impl Family {
         Self::Llama31,
     ];
 
-    /// Tells the family of a template found in a model file by the markers it writes; `None` for a Gemma 4 template that
-    /// knows nothing of thinking, as fine-tuned models have.
+    /// Detects the family of a template by the markers it writes; `None` for a Gemma 4 template without thinking, as
+    /// fine-tuned models have.
     ///
-    /// Revisions differ in many details, so the text is not compared with a stored one: turn markers make it Gemma 4, and
-    /// an empty thought block makes it the large family. The template itself is not run here: the native renderer follows
-    /// the current rules. [`ChatTemplate`](crate::ChatTemplate) runs templates of no known family.
+    /// Revisions differ in many details, so the text is not compared with a stored one: turn markers identify Gemma 4, and an
+    /// empty thought block its large family. The template is not run here: the native renderer follows the current rules.
+    /// [`ChatTemplate`](crate::ChatTemplate) runs templates of no known family.
     ///
     /// # Errors
     /// [`ChatError::ForeignTemplate`] for a template of no known family.
@@ -85,8 +85,8 @@ impl Family {
         family.map(Some).ok_or(ChatError::ForeignTemplate)
     }
 
-    /// Tells the family of a model whose file has no template by the tokens it has; `None` for Gemma 4, whose families have
-    /// the same ones, and where no token tells.
+    /// Detects the family of a model without a template by its vocabulary; `None` for Gemma 4, whose families share one, and
+    /// where no token is conclusive.
     pub fn of_vocabulary(has: impl Fn(&str) -> bool) -> Option<Self> {
         if has(TURN_OPEN) {
             None
@@ -103,7 +103,7 @@ impl Family {
         }
     }
 
-    /// How models of the family write thoughts and calls.
+    /// The markup of thoughts and calls in the family's output.
     pub fn output(self) -> Output {
         match self {
             Self::Small | Self::Large => Output::Gemma4,
@@ -116,7 +116,7 @@ impl Family {
         }
     }
 
-    /// What people call it.
+    /// The display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Small => "Gemma 4, small family (E2B, E4B)",
@@ -135,18 +135,18 @@ impl Family {
         }
     }
 
-    /// Whether models of the family know tools.
+    /// Whether models of the family support tools.
     pub fn has_tools(self) -> bool {
         !matches!(self, Self::Gemma3 | Self::TranslateGemma | Self::Llama3)
     }
 
-    /// Whether models of the family think when told so.
+    /// Whether models of the family support thinking.
     pub fn thinks(self) -> bool {
         matches!(self, Self::Small | Self::Large | Self::Qwen3)
     }
 
     fn of_gemma4(template: &str) -> Option<Self> {
-        // Inside a template's string literal the line break is written as an escape.
+        // String literals of templates contain the line break as an escape.
         let empty_thought = ["\\n", "\n", ""]
             .map(|newline| format!("{CHANNEL_OPEN}thought{newline}{CHANNEL_CLOSE}"))
             .iter()
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_decide() {
+    fn markers_identify_the_family() {
         let small = "{{ '<|turn>' + role }}<turn|>{% if think %}<|think|>{% endif %}'<|channel>thought\\n' + t + '\\n<channel|>'";
         check(small, Some(Family::Small));
         check(&format!("{small}{{{{ '<|channel>thought\\n<channel|>' }}}}"), Some(Family::Large));

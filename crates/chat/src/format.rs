@@ -1,4 +1,4 @@
-//! Values in the notation of declarations, calls and responses: bare keys, strings between `<|"|>`, no escapes.
+//! Values in Gemma 4's notation of declarations, calls and responses: bare keys, strings between `<|"|>`, no escapes.
 
 use serde_json::{Map, Value};
 
@@ -9,13 +9,13 @@ use crate::python;
 /// How the keys of objects are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keys {
-    /// As they are: in arguments and responses.
+    /// Bare: in arguments and responses.
     Bare,
-    /// Like strings: in schemas.
+    /// Quoted like strings: in schemas.
     Quoted,
 }
 
-/// The pairs as the templates' `dictsort` has them: by lower-cased key, equal ones in the order given.
+/// The entries in the order of Jinja's `dictsort`: by lower-cased key, stable.
 pub(crate) fn sorted(map: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let mut pairs: Vec<_> = map.iter().collect();
     pairs.sort_by_cached_key(|(key, _)| key.to_lowercase());

@@ -1,6 +1,6 @@
-//! FunctionGemma, in the documented form and in Ollama's.
+//! FunctionGemma, as documented and as Ollama renders it.
 //!
-//! Calls and their results live inside the model's turn. Values have bare keys and strings between `<escape>` markers.
+//! Calls and their results are inside the model's turn. Values have bare keys and strings between `<escape>` markers.
 
 use serde_json::{Map, Number, Value};
 
@@ -14,9 +14,9 @@ use crate::python::{self, display, strip};
 use crate::text::text_of;
 use crate::{ChatError, Conversation, Message, Prompt, Tool, ToolCall};
 
-/// Switches tool use on, where no system message takes its place.
+/// Enables tool use if there is no system message.
 const PREAMBLE: &str = "You are a model that can do function calling with the following functions";
-/// What Ollama writes in front of declarations in any case.
+/// The text that Ollama always writes before declarations.
 const OLLAMA_PREAMBLE: &str = "You can do function calling with the following functions:";
 
 /// Renders a conversation in Ollama's form or the documented one.
@@ -73,9 +73,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the messages and tells whether the model's turn is left open.
+    /// Writes the messages and returns whether the model's turn is left open.
     fn turns(&self, out: &mut Prompt, messages: &[Message]) -> Result<bool, ChatError> {
-        // Whether the last thing written is the result of a call, after which the turn goes on.
+        // Whether the last text written is a tool result, after which the turn continues.
         let mut responded = false;
         let mut at = 0;
         while let Some(message) = messages.get(at) {
@@ -92,10 +92,10 @@ impl Writer {
             for call in &message.tool_calls {
                 self.call(out, call)?;
             }
-            let answers = messages[at..].iter().take_while(|m| m.role == "tool");
+            let results = messages[at..].iter().take_while(|m| m.role == "tool");
             let mut count = 0;
-            for answer in answers {
-                self.response(out, name_of(answer, count, &message.tool_calls), &text_of(answer)?);
+            for result in results {
+                self.response(out, name_of(result, count, &message.tool_calls), &text_of(result)?);
                 count += 1;
             }
             at += count;
@@ -123,7 +123,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A result: its pairs where it is an object, else one value, which has no key in Ollama's form.
+    /// A result: the entries of an object, or another value, which has no key in Ollama's form.
     fn response(&self, out: &mut Prompt, name: &str, text: &str) {
         out.trusted(FUNCTION_RESPONSE_OPEN);
         out.trusted("response:");
@@ -197,7 +197,7 @@ impl Writer {
         out.trusted(FUNCTION_CLOSE);
     }
 
-    /// The properties of an object and which of them are required, each with a comma after it.
+    /// The properties of an object and its required properties, each followed by a comma.
     fn members(&self, out: &mut Prompt, schema: &Map<String, Value>) {
         if let Some(Value::Object(properties)) = schema.get("properties").filter(|p| filled(p)) {
             out.trusted("properties:{");
@@ -222,7 +222,7 @@ impl Writer {
         }
     }
 
-    /// What a schema says beside its description; in Ollama's form only the type.
+    /// The keywords of a schema other than its description; in Ollama's form only the type.
     fn schema(&self, out: &mut Prompt, schema: &Value) {
         let empty = Map::new();
         let schema = schema.as_object().unwrap_or(&empty);
@@ -245,12 +245,12 @@ impl Writer {
     }
 }
 
-/// The tool whose result a message brings: by the call's id, by its own name, or by its place.
-fn name_of<'m>(answer: &'m Message, place: usize, calls: &'m [ToolCall]) -> &'m str {
-    let by_id = calls.iter().find(|call| call.id.is_some() && call.id == answer.tool_call_id);
+/// The tool that a result belongs to: by the call's id, by the message's name, or by the order of the calls.
+fn name_of<'m>(result: &'m Message, place: usize, calls: &'m [ToolCall]) -> &'m str {
+    let by_id = calls.iter().find(|call| call.id.is_some() && call.id == result.tool_call_id);
     let call = by_id.map(|call| call.name.as_str());
     let by_place = || calls.get(place).map(|call| call.name.as_str());
-    call.or(answer.name.as_deref()).or_else(by_place).unwrap_or("unknown")
+    call.or(result.name.as_deref()).or_else(by_place).unwrap_or("unknown")
 }
 
 fn escaped(out: &mut Prompt, text: &str) {
@@ -264,7 +264,7 @@ fn string(value: Option<&Value>) -> String {
     value.map(display).unwrap_or_default()
 }
 
-/// The type in capitals, of several the first.
+/// The type in capitals; the first of several.
 fn kind(schema: &Map<String, Value>, default: &str) -> String {
     let first = |value: &Value| match value {
         Value::Array(kinds) => kinds.first().map(display),

@@ -1,4 +1,4 @@
-//! Gemma 3, MedGemma and TranslateGemma: turns of user and model, the system text in front of the first one.
+//! Gemma 3, MedGemma and TranslateGemma: user and model turns, the system text at the start of the first one.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::python::strip;
 use crate::text::split_system;
 use crate::{ChatError, Content, Conversation, Family, Message, Part, Prompt, RenderOptions};
 
-/// Renders a conversation. With repairs, any order of roles is accepted, as other engines do.
+/// Renders a conversation. With repairs, any order of roles is accepted, as in other engines.
 pub(crate) fn render(
     conversation: &Conversation,
     options: RenderOptions,
@@ -37,7 +37,7 @@ pub(crate) fn render(
     Ok(out)
 }
 
-/// Opens a turn; the assistant is called model.
+/// Opens a turn; the assistant's role is written as `model`.
 pub(crate) fn open_turn(out: &mut Prompt, role: &str) {
     out.trusted(OLD_TURN_OPEN);
     match role {
@@ -53,7 +53,7 @@ pub(crate) fn close_turn(out: &mut Prompt) {
     out.trusted("\n");
 }
 
-/// The system text, of parts the first, as it is.
+/// The system text verbatim; of several parts, the first.
 fn system_text(out: &mut Prompt, system: &Message) -> Result<(), ChatError> {
     match &system.content {
         Content::Text(text) => out.untrusted(text),
@@ -88,7 +88,7 @@ fn content(out: &mut Prompt, message: &Message, options: RenderOptions) -> Resul
     Ok(())
 }
 
-/// The published instruction around a text with language codes; without codes, the text.
+/// TranslateGemma's instruction around a text with language codes; a text without codes as it is.
 fn translation(out: &mut Prompt, part: &Part) -> Result<(), ChatError> {
     let text = strip(part.text.as_deref().unwrap_or_default());
     let code = |key: &str| part.rest.get(key).and_then(Value::as_str);
@@ -104,7 +104,7 @@ fn translation(out: &mut Prompt, part: &Part) -> Result<(), ChatError> {
          sensitivities.\nProduce only the {to} translation, without any additional explanations or commentary. Please \
          translate the following {from} text into {to}:\n\n\n"
     );
-    // Codes come from outside: the whole is text.
+    // The language codes are user input, so the whole instruction is untrusted text.
     out.untrusted(&instruction);
     out.untrusted(text);
     Ok(())

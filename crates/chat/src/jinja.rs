@@ -1,7 +1,7 @@
-//! Templates of no known family: the model file's own, run in a sandbox with Hugging Face's conventions.
+//! Runs templates of no known family in a sandbox, with Hugging Face's conventions.
 //!
-//! A template is a program from a stranger. It sees the conversation and nothing else: no files, no clock, no other
-//! templates. Its size, its steps, its recursion and its output are limited.
+//! Templates are untrusted programs. They see only the conversation: no files, no clock, no other templates. Their size,
+//! steps, recursion and output are limited.
 
 use std::io::{self, Write};
 
@@ -16,18 +16,18 @@ use crate::{ChatError, Content, Conversation, Message, Prompt, ToolCall, python}
 
 /// The longest template in bytes. Real ones have a few thousand.
 const SOURCE_LIMIT: usize = 256 << 10;
-/// Steps of a run: a hundred times what a long conversation takes.
+/// Steps per rendering: a hundred times the need of a long conversation.
 const FUEL: u64 = 20_000_000;
-/// Nested calls of macros.
+/// The maximum depth of macro calls.
 const RECURSION: usize = 100;
-/// Bytes of output beyond four times the conversation.
+/// Bytes of output allowed in addition to four times the conversation.
 const OUTPUT_SLACK: usize = 1 << 20;
 
 /// A template of a model file.
 #[derive(Debug, Clone)]
 pub(crate) struct JinjaTemplate {
     source: String,
-    /// Whether it looks into lists of parts. Others can only put strings together.
+    /// Whether the template reads lists of parts. Others can only concatenate strings.
     takes_parts: bool,
     bos: String,
     eos: String,
@@ -96,7 +96,7 @@ fn environment<'s>() -> Environment<'s> {
         let indent = options.get::<Option<usize>>("indent")?;
         Ok::<_, Error>(python_json(&value, indent.map(|width| width.min(16))))
     });
-    // Python's text of values, its white space and its order of keys.
+    // Python's formatting of values, whitespace control and key order.
     environment.add_filter("upper", |value: JinjaValue| printed(&value).to_uppercase());
     environment.add_filter("lower", |value: JinjaValue| printed(&value).to_lowercase());
     environment.add_filter("string", |value: JinjaValue| printed(&value));
@@ -120,7 +120,7 @@ fn environment<'s>() -> Environment<'s> {
     environment
 }
 
-/// `str(value)`; nothing for an undefined one.
+/// `str(value)`; empty for an undefined value.
 fn printed(value: &JinjaValue) -> String {
     match value.as_str() {
         Some(text) => text.to_owned(),
@@ -133,14 +133,14 @@ fn printed(value: &JinjaValue) -> String {
 }
 
 fn failed(error: &Error) -> ChatError {
-    // The template's own words, or the engine's with the line.
+    // The message of `raise_exception`, or the engine's with the line number.
     let detail = error.detail().unwrap_or_default();
     let line = error.line().map(|line| format!(" (line {line})")).unwrap_or_default();
     let message: String = format!("{}: {detail}{line}", error.kind()).chars().take(500).collect();
     ChatError::Template { message }
 }
 
-/// Bytes up to a limit.
+/// A writer with a size limit.
 struct Limited {
     bytes: Vec<u8>,
     limit: usize,
@@ -206,32 +206,33 @@ fn call(call: &ToolCall) -> Result<Value, ChatError> {
     Ok(json!({ "type": "function", "id": call.id, "function": function }))
 }
 
-/// What markers are made of, in what came from outside: such a character is moved to a private area while the template
-/// runs, so that it is known again afterwards.
+/// Characters of markers. In untrusted text they are mapped to a private-use area while the template runs, so that they
+/// can be told from the template's own afterwards.
 const SHIELDED: [char; 4] = ['<', '>', '[', '|'];
-const AREA: u32 = 0xF_0000;
+const PRIVATE_USE: u32 = 0xF_0000;
 
-/// Tags that templates look for in messages.
-const LOOKED_FOR: [&str; 2] = ["<tool_response>", "</tool_response>"];
+/// Tags that templates search for in messages.
+const TEMPLATE_TAGS: [&str; 2] = ["<tool_response>", "</tool_response>"];
 
-/// Text from outside, but for `kept` tags and those that templates look for.
+/// Maps the marker characters of untrusted text, except in `kept` tags and those that templates search for.
 fn shield(text: &str, kept: &[&str]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        if let Some(tag) = kept.iter().chain(&LOOKED_FOR).find(|tag| rest.starts_with(**tag)) {
+        if let Some(tag) = kept.iter().chain(&TEMPLATE_TAGS).find(|tag| rest.starts_with(**tag)) {
             out.push_str(tag);
             rest = &rest[tag.len()..];
             continue;
         }
-        let moved = SHIELDED.contains(&c).then(|| char::from_u32(AREA + u32::from(c))).flatten();
+        let moved =
+            SHIELDED.contains(&c).then(|| char::from_u32(PRIVATE_USE + u32::from(c))).flatten();
         out.push(moved.unwrap_or(c));
         rest = &rest[c.len_utf8()..];
     }
     out
 }
 
-/// The same for every string of a value, keys included.
+/// [`shield`] for every string of a value, keys included.
 fn shielded(value: &Value, kept: &[&str]) -> Value {
     match value {
         Value::String(text) => shield(text, kept).into(),
@@ -243,12 +244,12 @@ fn shielded(value: &Value, kept: &[&str]) -> Value {
     }
 }
 
-/// The prompt: shielded characters are untrusted, all else is the template's. A marker that has even one untrusted
+/// The prompt: mapped characters are untrusted, all others come from the template. A marker with even one untrusted
 /// character is text.
 fn unshielded(text: &str) -> Prompt {
     let mut out = Prompt::default();
     let original = |c: char| {
-        let c = u32::from(c).checked_sub(AREA).and_then(char::from_u32)?;
+        let c = u32::from(c).checked_sub(PRIVATE_USE).and_then(char::from_u32)?;
         SHIELDED.contains(&c).then_some(c)
     };
     let mut rest = text;

@@ -5,15 +5,15 @@ use serde_json::{Map, Value};
 use crate::message::kind_of;
 use crate::{Call, ChatError};
 
-/// Reads a call. Arguments may be called `parameters`, may be the text of an object, and may be missing.
+/// Parses a call. Arguments may be named `parameters`, may be the JSON text of an object, and may be missing.
 pub(crate) fn parse_json_call(text: &str) -> Result<Call, ChatError> {
     let wrong = |expected| ChatError::CallSyntax { at: 0, expected };
     let call: Value = serde_json::from_str(text.trim()).map_err(|error| ChatError::CallSyntax {
-        // Calls are a line or two: the column is close enough.
+        // Calls have one or two lines: the column approximates the offset.
         at: error.column().saturating_sub(1),
         expected: "a JSON object",
     })?;
-    // OpenAI's form has the call one level deeper.
+    // OpenAI's form nests the call in `function`.
     let call = call.get("function").filter(|inner| inner.is_object()).unwrap_or(&call);
     let name = call.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
     let name = name.ok_or(wrong("a `name`"))?.to_owned();

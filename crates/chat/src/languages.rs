@@ -2,7 +2,7 @@
 
 use crate::ChatError;
 
-/// Codes and names, one after the other.
+/// Codes and names, alternating.
 const NAMES: &str = "ar Arabic,bg Bulgarian,bn Bengali,ca Catalan,cs Czech,da Danish,de German,el Greek,en English,\
 es Spanish,et Estonian,fa Persian,fi Finnish,fil Filipino,fr French,gu Gujarati,he Hebrew,hi Hindi,hr Croatian,\
 hu Hungarian,id Indonesian,is Icelandic,it Italian,ja Japanese,kn Kannada,ko Korean,lt Lithuanian,lv Latvian,\
@@ -10,7 +10,7 @@ ml Malayalam,mr Marathi,nl Dutch,no Norwegian,pa Punjabi,pl Polish,pt Portuguese
 sl Slovenian,sr Serbian,sv Swedish,sw Swahili,ta Tamil,te Telugu,th Thai,tr Turkish,uk Ukrainian,ur Urdu,\
 vi Vietnamese,zh Chinese,zu Zulu";
 
-/// The name of the language with this code; a region after `-` or `_` does not matter.
+/// The name of the language with this code; a region after `-` or `_` is ignored.
 pub(crate) fn language(code: &str) -> Result<&'static str, ChatError> {
     let wanted = code.split(['-', '_']).next().unwrap_or_default();
     let mut pairs = NAMES.split(',').filter_map(|pair| pair.split_once(' '));

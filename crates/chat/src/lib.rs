@@ -1,8 +1,8 @@
-//! Messages to prompt text, and model output back to thinking, answer and tool calls.
+//! Renders messages to prompt text and parses model output into thoughts, text and tool calls.
 //!
-//! Text in, text out: this crate knows neither tokens nor models. [`render`] writes a [`Conversation`] the way the templates
-//! of a [`Family`] do, [`Parser`] splits what the model answers. Templates found in model files are recognised
-//! ([`Family::of_template`]); those of no known family are run in a sandbox ([`ChatTemplate`], feature `jinja`).
+//! This crate knows neither tokens nor models. [`render`] writes a [`Conversation`] as the templates of a [`Family`] do,
+//! [`Parser`] parses the model's output. Templates found in model files are recognised ([`Family::of_template`]); those of
+//! no known family run in a sandbox ([`ChatTemplate`], feature `jinja`).
 //!
 //! ```
 //! use rullama_chat::{Conversation, Event, Family, Parser, ParserOptions, RenderOptions, render};

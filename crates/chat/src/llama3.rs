@@ -7,7 +7,7 @@ use crate::python::strip;
 use crate::text::{declaration, python_json, python_object, split_system, text_of};
 use crate::{ChatError, Content, Conversation, Family, Message, Prompt, ToolCall};
 
-/// What the templates write for the present day where nobody tells it. There is no clock here.
+/// The default date of the templates. This crate has no clock.
 const DATE: &str = "26 Jul 2024";
 
 const TOOLS: &str = "Given the following functions, please respond with a JSON for a function call with its proper \
@@ -47,7 +47,7 @@ pub(crate) fn render(conversation: &Conversation, family: Family) -> Result<Prom
     Ok(out)
 }
 
-/// Writes the system message and, with tools, the first user message; the rest is left.
+/// Writes the system message and, with tools, the first user message; returns the remaining messages.
 fn opening<'a>(
     out: &mut Prompt,
     conversation: &'a Conversation,
@@ -100,7 +100,7 @@ fn json_call(out: &mut Prompt, call: &ToolCall) -> Result<(), ChatError> {
     Ok(())
 }
 
-/// The result of a call, as JSON: text is quoted.
+/// The result of a call as JSON; text is quoted.
 fn result(out: &mut Prompt, message: &Message) -> Result<(), ChatError> {
     match &message.content {
         Content::Other(value) => {

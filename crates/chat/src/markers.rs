@@ -1,4 +1,4 @@
-//! The marker texts of chat formats. In the vocabulary each of them is a single token.
+//! The marker texts of chat formats. Each is a single token in the vocabulary.
 
 pub(crate) const BOS: &str = "<bos>";
 pub(crate) const TURN_OPEN: &str = "<|turn>";
@@ -17,7 +17,7 @@ pub(crate) const IMAGE: &str = "<|image|>";
 pub(crate) const AUDIO: &str = "<|audio|>";
 pub(crate) const VIDEO: &str = "<|video|>";
 
-/// What follows [`CHANNEL_OPEN`] in a thought block.
+/// The label after [`CHANNEL_OPEN`] in a thought block.
 pub(crate) const THOUGHT_LABEL: &str = "thought\n";
 
 /// Gemma 3.

@@ -1,4 +1,4 @@
-//! How models mark thoughts and tool calls in what they write.
+//! The markup of thoughts and tool calls in model output.
 
 use crate::call::parse_quoted;
 use crate::json_call::parse_json_call;
@@ -9,7 +9,7 @@ use crate::markers::{
 };
 use crate::{Call, ChatError, Tool};
 
-/// The notation of a model's output.
+/// The markup of a model's output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Output {
     /// Gemma 4: channels, and calls between `<|tool_call>` and `<tool_call|>`.
@@ -19,32 +19,32 @@ pub enum Output {
     Gemma3,
     /// FunctionGemma: calls between `<start_function_call>` and `<end_function_call>`.
     FunctionGemma,
-    /// Thoughts between `<think>` tags and calls in JSON between `<tool_call>` tags: Qwen, Hermes, and what is tried with
-    /// models of no known family.
+    /// Thoughts between `<think>` tags and JSON calls between `<tool_call>` tags: Qwen, Hermes, and the default for models of
+    /// no known family.
     Tagged,
-    /// Llama 3: a message that is a call in JSON, or one that begins with `<|python_tag|>`.
+    /// Llama 3: a whole message that is a JSON call, or one that begins with `<|python_tag|>`.
     Llama3,
 }
 
-/// The markers of a notation. An empty marker is never found.
+/// The markers of an output format. An empty marker is never found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Markup {
-    /// Around a thought.
+    /// Delimiters of a thought.
     pub(crate) thought: [&'static str; 2],
-    /// What follows the opening marker of a thought.
+    /// The label after the opening marker of a thought.
     pub(crate) label: &'static str,
-    /// Around a call.
+    /// Delimiters of a call.
     pub(crate) call: [&'static str; 2],
-    /// Written to hand over to a tool.
+    /// Written when the model waits for a tool's result.
     pub(crate) noise: &'static str,
-    /// Whether white space next to markers is part of the text.
+    /// Whether whitespace next to markers is part of the text.
     pub(crate) keeps_space: bool,
     /// Whether a message can be a call without markers.
     pub(crate) bare_calls: bool,
 }
 
 impl Output {
-    /// The notation of a model whose template has no known family, by the markers in it.
+    /// The markup of a model with a template of no known family, by the markers in the template.
     pub fn of_template(template: &str) -> Self {
         let has = |marker: &str| template.contains(marker);
         if has(FUNCTION_CALL_OPEN) {
@@ -58,7 +58,7 @@ impl Output {
         }
     }
 
-    /// Reads the text of a tool call, without the markers around it. Declarations of `tools` help with unquoted strings.
+    /// Parses the text of a tool call, without its markers. The schemas of `tools` help to repair unquoted strings.
     ///
     /// # Errors
     /// If it breaks the grammar and cannot be repaired.
@@ -107,7 +107,7 @@ impl Output {
 }
 
 impl Markup {
-    /// The marker that begins with `start`, which is not empty.
+    /// The marker that begins with `start`, which must not be empty.
     pub(crate) fn marker(&self, start: &str, in_call: bool) -> Option<&'static str> {
         let close = [self.call[1]];
         let all = [self.thought[0], self.thought[1], self.call[0], self.call[1], self.noise];

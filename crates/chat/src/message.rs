@@ -1,4 +1,4 @@
-//! Conversations as requests bring them: the shapes of OpenAI, Hugging Face and Ollama, read into one.
+//! Conversations in requests: the shapes of OpenAI, Hugging Face and Ollama, read into one type.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{ChatError, Tool};
 
-/// All a prompt is made of. Fields that are absent or null take their defaults, unknown ones are ignored.
+/// The input of a prompt. Absent or null fields take their defaults, unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conversation {
     /// The messages, oldest first.
@@ -16,13 +16,13 @@ pub struct Conversation {
     /// The tools the model may call.
     #[serde(default, deserialize_with = "null_as_default")]
     pub tools: Vec<Tool>,
-    /// Whether the model shall think before it answers. Default: false.
+    /// Whether the model shall think before it replies. Default: false.
     #[serde(default, deserialize_with = "null_as_default")]
     pub thinking: bool,
     /// Whether thoughts of earlier turns that led to tool calls stay in the prompt. Default: false.
     #[serde(default, deserialize_with = "null_as_default")]
     pub preserve_thinking: bool,
-    /// Whether the model is to speak next. Default: true.
+    /// Whether to add the header of a model turn at the end. Default: true.
     #[serde(default = "yes")]
     pub add_generation_prompt: bool,
 }
@@ -33,18 +33,18 @@ pub struct Conversation {
 pub struct Message {
     /// `system`, `developer`, `user`, `assistant` or `tool`; others pass through.
     pub role: String,
-    /// What was said.
+    /// The content.
     pub content: Content,
-    /// The thought before it (`reasoning`, `reasoning_content` or `thinking`, the first that is not empty).
+    /// The thought before the content (`reasoning`, `reasoning_content` or `thinking`, the first non-empty one).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
-    /// Calls the model made.
+    /// Tool calls by the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// Results given on the calling message itself.
+    /// Tool results inside the calling message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_responses: Vec<ToolResponse>,
-    /// Which call a `tool` message answers.
+    /// The id of the call whose result a `tool` message contains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
     /// The tool's name on a `tool` message (`name` or `tool_name`).
@@ -63,7 +63,7 @@ pub enum Content {
     Text(String),
     /// Text and media in order.
     Parts(Vec<Part>),
-    /// Something else: a tool may answer with a bare number or boolean.
+    /// Another JSON value: a tool may return a bare number or boolean.
     Other(Value),
 }
 
@@ -77,24 +77,24 @@ pub struct Part {
     /// The text of a text part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Everything else the part carries, such as where the image is.
+    /// The other fields of the part, such as the image's URL.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
 
-/// A call the model made: `{"id", "function": {"name", "arguments"}}` or `{"id", "name", "arguments"}`.
+/// A tool call by the model: `{"id", "function": {"name", "arguments"}}` or `{"id", "name", "arguments"}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "RawToolCall", into = "RawToolCall")]
 pub struct ToolCall {
-    /// What a `tool` message refers to.
+    /// The id that a `tool` message refers to.
     pub id: Option<String>,
     /// The called tool.
     pub name: String,
-    /// An object, the text of one, or null.
+    /// An object, the JSON text of one, or null.
     pub arguments: Value,
 }
 
-/// A result given on the calling message itself.
+/// A tool result inside the calling message.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolResponse {
     /// The tool's name.
@@ -132,7 +132,7 @@ impl Message {
 }
 
 impl ToolCall {
-    /// The arguments as an object; text is decoded, null and empty text are no arguments.
+    /// The arguments as an object; text is parsed, null and empty text mean no arguments.
     pub fn decoded_arguments(&self) -> Result<Cow<'_, Map<String, Value>>, ChatError> {
         let wrong = |got| ChatError::Arguments { name: self.name.clone(), got };
         match &self.arguments {
@@ -150,7 +150,7 @@ impl ToolCall {
     }
 }
 
-/// The kind of a JSON value, in the words of a message.
+/// The type of a JSON value, for error messages.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -166,7 +166,7 @@ fn yes() -> bool {
     true
 }
 
-/// Null means the same as absence in requests.
+/// In requests, null means absent.
 fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -175,7 +175,7 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Keeps an explicit null apart from absence: the template prints them differently.
+/// Distinguishes an explicit null from absence: the template prints them differently.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -211,7 +211,7 @@ impl From<RawMessage> for Message {
     }
 }
 
-/// By way of a JSON value, where the last of equal keys counts, as in every reader this one has to agree with.
+/// Goes through a JSON value, where the last of duplicate keys wins, as in other implementations.
 impl From<Value> for Content {
     fn from(value: Value) -> Self {
         match value {
@@ -276,7 +276,7 @@ struct RawFunction {
     arguments: Value,
 }
 
-/// Some clients number their calls instead of naming them.
+/// Some clients send numeric call ids.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged, expecting = "the id of a tool call is a string or a number")]
 enum Id {

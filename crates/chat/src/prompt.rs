@@ -1,4 +1,4 @@
-//! A rendered prompt: text that remembers which parts the template wrote and which came from outside.
+//! A rendered prompt: text that records which spans the template wrote and which are untrusted.
 
 use std::fmt;
 
@@ -8,36 +8,36 @@ use crate::markers::{
 
 /// A span of prompt text.
 ///
-/// Markers (control tokens) stand only in trusted spans; the same characters inside an untrusted span are ordinary
-/// text. Spans are not words: a tokenizer looks for markers in trusted spans and then treats everything between two
-/// markers as one text, across span borders.
+/// Markers (control tokens) occur only in trusted spans; the same characters in an untrusted span are ordinary text. Span
+/// boundaries are not token boundaries: a tokenizer finds the markers in trusted spans and encodes everything between two
+/// markers as one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     /// The text, never empty.
     pub text: String,
-    /// Whether the template wrote it, as against a message, a tool or an argument.
+    /// Whether the template wrote it, as opposed to a message, a tool or an argument.
     pub trusted: bool,
 }
 
-/// What a model has to continue.
+/// A prompt for a model to continue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompt {
     spans: Vec<Span>,
 }
 
-/// In which state a prompt leaves the model.
+/// What the model continues at the end of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptEnd {
     /// The next text is content, or a thought the model opens itself.
     Content,
     /// The next text continues a thought that the prompt has opened.
     Thinking,
-    /// A tool call waits for its result: nothing should be sampled from here.
+    /// A tool call needs its result: nothing should be sampled here.
     ToolResult,
 }
 
 impl Prompt {
-    /// The spans in order; neighbours differ in trust.
+    /// The spans in order; adjacent ones differ in trust.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
@@ -62,17 +62,17 @@ impl Prompt {
         }
     }
 
-    /// Appends text of the template's own.
+    /// Appends text of the template.
     pub(crate) fn trusted(&mut self, text: &str) {
         self.push(text, true);
     }
 
-    /// Appends text that came from outside.
+    /// Appends untrusted text.
     pub(crate) fn untrusted(&mut self, text: &str) {
         self.push(text, false);
     }
 
-    /// Whether a closed turn is the last thing written.
+    /// Whether the prompt ends with a closed turn.
     pub(crate) fn ends_with_closed_turn(&self) -> bool {
         let closed = |text: &str| text.strip_suffix('\n').is_some_and(|t| t.ends_with(TURN_CLOSE));
         self.spans.last().is_some_and(|span| span.trusted && closed(&span.text))

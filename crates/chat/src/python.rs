@@ -1,10 +1,10 @@
-//! What Python prints: the templates are written for it, so numbers, blanks and stray values must look its way.
+//! Python's formatting: the templates assume it for numbers, whitespace and other values.
 
 use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-/// `str.strip()`: Unicode white space and the four separators U+001C to U+001F.
+/// `str.strip()`: strips Unicode whitespace and the four separators U+001C to U+001F.
 pub(crate) fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
@@ -40,8 +40,8 @@ pub(crate) fn truthy(value: &Value) -> bool {
 
 /// An integer as it is, a float as `repr` prints it.
 ///
-/// Integers beyond 64 bits, and the integer -0, arrive as floats here (the JSON reader keeps no more) and are printed
-/// as such.
+/// Integers beyond 64 bits, and the integer -0, arrive here as floats (a limit of the JSON parser) and are printed as
+/// such.
 pub(crate) fn number(n: &Number) -> String {
     match n.as_f64() {
         Some(x) if n.is_f64() => float(x),
@@ -49,7 +49,7 @@ pub(crate) fn number(n: &Number) -> String {
     }
 }
 
-/// `repr` of a float: the shortest digits that read back the same, an exponent outside 1e-4 ≤ |x| < 1e16.
+/// `repr` of a float: the shortest digits that round-trip, with an exponent outside 1e-4 ≤ |x| < 1e16.
 pub(crate) fn float(x: f64) -> String {
     if x.is_nan() {
         return "nan".into();
@@ -95,7 +95,7 @@ fn write_repr(out: &mut String, value: &Value) {
     }
 }
 
-/// `repr` of a string: single quotes unless only double ones avoid escapes.
+/// `repr` of a string: single quotes, unless the text has single but no double quotes.
 pub(crate) fn write_str_repr(out: &mut String, text: &str) {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     out.push(quote);
@@ -123,8 +123,8 @@ pub(crate) fn write_str_repr(out: &mut String, text: &str) {
     out.push(quote);
 }
 
-/// `str.isprintable()` of one character. Rust's debug format escapes the same categories, except that it also escapes
-/// a combining mark at the start of a string: hence the letter before it.
+/// `str.isprintable()` of one character. Rust's debug format escapes the same categories, but also a combining mark at the
+/// start of a string: hence the letter before it.
 fn is_printable(c: char) -> bool {
     c.is_ascii_graphic() || c == ' ' || !format!("x{c}").escape_debug().any(|e| e == '\\')
 }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn strip_takes_pythons_white_space() {
+    fn strip_removes_pythons_whitespace() {
         assert_eq!(strip("\u{1c}\u{1f}\u{85}\u{3000} a\u{200b} \u{b}"), "a\u{200b}");
     }
 }

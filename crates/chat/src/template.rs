@@ -1,7 +1,7 @@
-//! The Gemma 4 chat templates, written out: a conversation becomes a prompt.
+//! Native renderer of the Gemma 4 chat templates.
 //!
-//! Calls and results live inside the model's turn, so a turn may span several messages: an assistant message, the
-//! `tool` messages after it and further assistant messages.
+//! Calls and results are inside the model's turn, so a turn may span several messages: an assistant message, the `tool`
+//! messages after it and further assistant messages.
 
 use crate::format::{self, Keys};
 use crate::markers::{
@@ -13,20 +13,20 @@ use crate::{ChatError, Content, Conversation, Family, Message, Part, Prompt, Too
 use crate::{chatml, function_gemma, gemma3, llama3, tools};
 use serde_json::Value;
 
-/// How to render.
+/// Options of [`render`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RenderOptions {
-    /// Which template.
+    /// The family whose template to render.
     pub family: Family,
-    /// Whether to mend places where the canonical template leaves the model with a broken prompt, or refuses to render.
-    /// Gemma 4: a generation prompt is added when one was requested and the text ends with a closed turn, and quote
-    /// markers are dropped from tool descriptions. Gemma 3: any order of roles is rendered. Off, the text equals the
-    /// canonical template's to the byte.
+    /// Whether to repair cases where the canonical template gives a broken prompt, or refuses to render. Gemma 4: a
+    /// generation prompt is added when one was requested and the text ends with a closed turn, and quote markers are dropped
+    /// from tool descriptions. Gemma 3: any order of roles is rendered. Without repairs, the text equals the canonical
+    /// template's byte for byte.
     pub repair: bool,
 }
 
 impl RenderOptions {
-    /// What to use for a model: with repairs.
+    /// The options to run a model with: with repairs.
     pub fn for_model(family: Family) -> Self {
         Self { family, repair: true }
     }
@@ -39,8 +39,8 @@ impl From<Family> for RenderOptions {
     }
 }
 
-/// Renders a conversation. `render(&conversation, Family::Small)` gives the canonical text,
-/// [`RenderOptions::for_model`] the one to run a model with.
+/// Renders a conversation. `render(&conversation, Family::Small)` gives the canonical text, [`RenderOptions::for_model`]
+/// the prompt to run a model with.
 pub fn render(
     conversation: &Conversation,
     options: impl Into<RenderOptions>,
@@ -66,7 +66,7 @@ fn gemma4(conversation: &Conversation, options: RenderOptions) -> Result<Prompt,
     Ok(renderer.out)
 }
 
-/// What the most recent message ended with, apart from its content.
+/// What the last message ended with, apart from its content.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
     Call,
@@ -82,7 +82,7 @@ struct Renderer<'a> {
 }
 
 impl<'a> Renderer<'a> {
-    /// Writes the opening system turn, if there is a reason for one, and returns the messages left to render.
+    /// Writes the opening system turn, if one is needed, and returns the remaining messages.
     fn system_turn(&mut self) -> Result<&'a [Message], ChatError> {
         let Conversation { messages, tools, thinking, .. } = self.conversation;
         let (system, rest) = match messages.split_first() {
@@ -121,7 +121,7 @@ impl<'a> Renderer<'a> {
         let last_user = messages.iter().rposition(|m| m.role == "user");
         let mut previous_role = "";
         for (i, message) in messages.iter().enumerate() {
-            // Results are written with the call they answer; those without one vanish.
+            // Results are written with their call; those without one are dropped.
             if message.role == "tool" {
                 continue;
             }
@@ -150,8 +150,8 @@ impl<'a> Renderer<'a> {
             self.thought(message);
         }
         self.calls(&message.tool_calls)?;
-        let answers = following.iter().take_while(|m| m.role == "tool");
-        self.responses(message, answers)?;
+        let results = following.iter().take_while(|m| m.role == "tool");
+        self.responses(message, results)?;
         let responded = self.last == Last::Response;
         let has_content = self.content(message, is_model)?;
 
@@ -192,14 +192,14 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
-    /// Results on the message itself win over the `tool` messages that follow it.
+    /// Results inside the message take precedence over the `tool` messages after it.
     fn responses<'m>(
         &mut self,
         message: &Message,
-        answers: impl Iterator<Item = &'m Message>,
+        results: impl Iterator<Item = &'m Message>,
     ) -> Result<(), ChatError> {
         for response in &message.tool_responses {
-            // An absent result is a list of nothing to the template.
+            // The template treats an absent result as an empty list.
             let nothing = Value::Array(Vec::new());
             let name = name_or_unknown(response.name.as_deref());
             self.response(name, response.response.as_ref().unwrap_or(&nothing));
@@ -207,12 +207,12 @@ impl<'a> Renderer<'a> {
         if !message.tool_responses.is_empty() || message.tool_calls.is_empty() {
             return Ok(());
         }
-        for answer in answers {
-            // Two absent ids are equal, and the last match wins.
-            let call = message.tool_calls.iter().rfind(|call| call.id == answer.tool_call_id);
+        for result in results {
+            // Two absent ids are equal; the last match wins.
+            let call = message.tool_calls.iter().rfind(|call| call.id == result.tool_call_id);
             let name =
-                call.map_or_else(|| name_or_unknown(answer.name.as_deref()), |call| &call.name);
-            match &answer.content {
+                call.map_or_else(|| name_or_unknown(result.name.as_deref()), |call| &call.name);
+            match &result.content {
                 Content::None => self.response(name, &Value::Null),
                 Content::Text(text) => self.response(name, &Value::from(text.as_str())),
                 Content::Parts(parts) => {
@@ -221,7 +221,7 @@ impl<'a> Renderer<'a> {
                     parts.iter().for_each(|part| self.media(part));
                 }
                 Content::Other(value) => {
-                    check_scalar(answer, value)?;
+                    check_scalar(result, value)?;
                     self.response(name, value);
                 }
             }
@@ -246,7 +246,7 @@ impl<'a> Renderer<'a> {
         self.last = Last::Response;
     }
 
-    /// Writes the content and tells whether there was any beyond white space.
+    /// Writes the content and returns whether there was any besides whitespace.
     fn content(&mut self, message: &Message, is_model: bool) -> Result<bool, ChatError> {
         let clean = |text: &str| {
             if is_model { strip_thinking(text) } else { strip(text).to_owned() }
@@ -322,7 +322,7 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// Numbers and booleans are no content, but no error either; other shapes are.
+/// Numbers and booleans are accepted and not rendered; other types are an error.
 fn check_scalar(message: &Message, value: &Value) -> Result<(), ChatError> {
     match value {
         Value::Array(_) | Value::Object(_) => {
@@ -349,7 +349,7 @@ fn placeholder(part: &Part) -> Option<&'static str> {
     }
 }
 
-/// Removes thought blocks: of each piece before a closing marker, what stands before an opening one.
+/// Removes thought blocks: in each piece before a closing marker, keeps the text before the opening one.
 fn strip_thinking(text: &str) -> String {
     let kept: String = text
         .split(CHANNEL_CLOSE)

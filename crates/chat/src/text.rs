@@ -1,11 +1,11 @@
-//! What renderers of several families share.
+//! Shared by the renderers of several families.
 
 use serde_json::{Map, Value};
 
 use crate::python;
 use crate::{ChatError, Content, Message, Tool};
 
-/// A message's text: its own, that of its parts, or nothing.
+/// A message's text: its content, the text of its parts, or empty.
 pub(crate) fn text_of(message: &Message) -> Result<String, ChatError> {
     match &message.content {
         Content::None => Ok(String::new()),
@@ -35,7 +35,7 @@ pub(crate) fn python_json(value: &Value, indent: Option<usize>) -> String {
     out
 }
 
-/// The same for an object, on one line.
+/// [`python_json`] of an object, on one line.
 pub(crate) fn python_object(map: &Map<String, Value>) -> String {
     let mut out = String::new();
     write_object(&mut out, map, None, 0);
@@ -59,7 +59,7 @@ pub(crate) fn declaration(tool: &Tool, indent: Option<usize>) -> String {
     out
 }
 
-/// Begins a line, after a comma where something came before; without indent, only the comma.
+/// Begins a line, after a comma if `comma`; without indent, only writes the comma.
 fn line(out: &mut String, indent: Option<usize>, depth: usize, comma: bool) {
     match indent {
         Some(width) => {
@@ -106,7 +106,7 @@ fn write_json(out: &mut String, value: &Value, indent: Option<usize>, depth: usi
     }
 }
 
-/// Escapes what Python does: quotes, backslashes and control characters below the space.
+/// Escapes like Python: quotes, backslashes and control characters below U+0020.
 fn write_string(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_as_python_writes_it() {
+    fn json_matches_pythons_json_dumps() {
         let value = json!({"b": [1, 2.0, "é\"\n\u{7f}\u{1f}\\", null, true], "a": {}, "c": [], "d": {"x": 1e30}});
         assert_eq!(
             python_json(&value, None),

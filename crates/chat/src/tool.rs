@@ -1,13 +1,13 @@
-//! A tool the model may call, as declared by a request.
+//! A tool declaration of a request.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// A tool declaration: OpenAI's `{"type": "function", "function": {…}}`, or the inner object alone.
+/// A tool declaration: OpenAI's `{"type": "function", "function": {…}}`, or only the inner object.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tool {
-    /// The function object: `name`, `description`, `parameters` and whatever else was sent.
+    /// The function object: `name`, `description`, `parameters` and any other fields sent.
     pub function: Map<String, Value>,
 }
 
@@ -17,13 +17,13 @@ impl Tool {
         self.function.get("name").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The schemas of the parameters by name, if the declaration has any.
+    /// The parameters' schemas by name, if the declaration has any.
     pub fn properties(&self) -> Option<&Map<String, Value>> {
         self.function.get("parameters")?.get("properties")?.as_object()
     }
 }
 
-/// Whether a schema admits strings: by its type, one of its types, or one of its alternatives.
+/// Whether a schema accepts strings: by its type, one of its types, or one of its alternatives.
 pub(crate) fn accepts_string(schema: &Value) -> bool {
     let is_string =
         |value: &Value| value.as_str().is_some_and(|t| t.eq_ignore_ascii_case("string"));

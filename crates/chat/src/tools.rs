@@ -1,4 +1,4 @@
-//! Tool declarations: JSON schemas in the notation the model was trained on.
+//! Tool declarations: JSON schemas in Gemma 4's notation.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use crate::message::kind_of;
 use crate::python::{display, truthy};
 use crate::{ChatError, Prompt, Tool};
 
-/// Keys of a schema that are not mistaken for properties where an object schema lists none.
+/// Schema keywords, which are not taken for properties in an object schema without `properties`.
 const STANDARD_KEYS: [&str; 5] = ["description", "type", "properties", "required", "nullable"];
 
 /// Writes the declaration of one tool, markers included.
 ///
-/// `clean` drops quote markers from descriptions, where they would end the string early.
+/// `clean` drops quote markers from descriptions, where they would end the string.
 pub(crate) fn declare(out: &mut Prompt, tool: &Tool, clean: bool) -> Result<(), ChatError> {
     let writer = Declaration { tool: tool.name(), clean };
     let function = &tool.function;
@@ -119,7 +119,7 @@ impl Declaration<'_> {
         Ok(())
     }
 
-    /// The properties of an object inside an object.
+    /// The properties of a nested object.
     fn nested(&self, out: &mut Prompt, schema: &Value) -> Result<(), ChatError> {
         match (schema.get("properties"), schema) {
             (Some(Value::Object(properties)), _) => {
@@ -200,7 +200,7 @@ impl Declaration<'_> {
         value.as_object().ok_or_else(|| self.wrong(value, keyword, "an object"))
     }
 
-    /// What the template's `for` sees: a list's elements, an object's keys, a string's characters.
+    /// What the template's `for` iterates over: a list's elements, an object's keys, a string's characters.
     fn elements<'v>(
         &self,
         value: &'v Value,
@@ -219,12 +219,12 @@ impl Declaration<'_> {
     }
 }
 
-/// The value of a key if it is there and counts as true.
+/// The value of a key, if present and truthy.
 fn filled<'v>(schema: &'v Value, key: &str) -> Option<&'v Value> {
     schema.get(key).filter(|value| truthy(value))
 }
 
-/// What the template prints for a value; nothing for an absent one.
+/// The template's rendering of a value; empty for an absent one.
 fn text_of(value: Option<&Value>) -> Cow<'_, str> {
     match value {
         None => Cow::Borrowed(""),

@@ -102,7 +102,7 @@ fn other_quotes_are_accepted() {
 }
 
 #[test]
-fn the_last_string_may_lack_its_end() {
+fn the_last_string_may_be_unclosed() {
     check("call:f{s:<|\"|>abc}", "f", json!({"s": "abc"}));
     check("call:f{p:<|\"|>/tmp<|\"|>,c:<|\"|>ls}", "f", json!({"p": "/tmp", "c": "ls"}));
     check("call:f{s:<|\"|>abc", "f", json!({"s": "abc"}));
@@ -115,7 +115,7 @@ fn the_last_string_may_lack_its_end() {
 }
 
 #[test]
-fn a_missing_brace_needs_another_repair() {
+fn a_missing_brace_is_accepted_only_with_another_repair() {
     check("call:f{s:\"abc\"", "f", json!({"s": "abc"}));
     check("call:f{n:1,s:'abc'", "f", json!({"n": 1, "s": "abc"}));
     check_refused(&[], "call:f{n:1");
@@ -155,13 +155,13 @@ fn bare_text_for_declared_strings() {
 }
 
 #[test]
-fn control_markers_around_a_call_are_forgiven() {
+fn control_markers_around_a_call_are_ignored() {
     check("<|tool_call>call:f{}", "f", json!({}));
     check("call:f{s:<|\"|>abc}<|tool_response>\n", "f", json!({"s": "abc"}));
 }
 
 #[test]
-fn malformed_calls_are_refused() {
+fn malformed_calls_are_rejected() {
     for text in [
         "",
         "call:",
@@ -179,7 +179,7 @@ fn malformed_calls_are_refused() {
 }
 
 #[test]
-fn depth_is_limited() {
+fn nesting_is_limited() {
     let nested = |depth: usize| format!("call:f{{a:{}{}}}", "[".repeat(depth), "]".repeat(depth));
     assert!(parse_call(&nested(63), &[]).is_ok());
     assert!(matches!(parse_call(&nested(64), &[]), Err(ChatError::CallTooDeep { limit: 64 })));
@@ -190,7 +190,7 @@ fn depth_is_limited() {
 fn long_malformed_calls_take_linear_time() {
     let tools = [tool(&[("content", json!("string")), ("mode", json!("string"))])];
     for piece in [",", ", ", "\"", "'", "<|\"|>", "{", "a:", "a:'", ":"] {
-        // Quadratic reading of this would take minutes.
+        // Quadratic parsing of this would take minutes.
         let _ = parse_call(&format!("call:f{{content:{}", piece.repeat(400_000)), &tools);
     }
 }
@@ -200,21 +200,21 @@ const PIECES: [&str; 20] = [
     " ", "\\", "é", "<|tool",
 ];
 
-/// Text made of the pieces that calls are made of.
+/// Text assembled from fragments of calls.
 fn call_like() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(&PIECES[..]), 0..24).prop_map(|list| list.concat())
 }
 
 proptest! {
     #[test]
-    fn no_text_is_too_strange(text in call_like(), prefix in prop::bool::ANY) {
+    fn call_like_text_never_panics(text in call_like(), prefix in prop::bool::ANY) {
         let tools = [tool(&[("a", json!("string")), ("b", json!("string"))])];
         let text = if prefix { format!("call:f{{{text}") } else { text };
         let _ = parse_call(&text, &tools);
     }
 
     #[test]
-    fn no_characters_are_too_strange(text in "\\PC*") {
+    fn arbitrary_text_never_panics(text in "\\PC*") {
         let _ = parse_call(&format!("call:f{{{text}}}"), &[]);
     }
 }

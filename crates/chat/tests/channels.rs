@@ -1,4 +1,4 @@
-//! The streaming parser on concrete output, in one piece and cut at every place.
+//! The streaming parser on concrete output, in one piece and split at every position.
 
 use rullama_chat::{Event, Parser, ParserOptions, Start, Thinking, Tool};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn parse(options: &ParserOptions, pieces: &[&str]) -> Vec<Event> {
     let mut parser = Parser::new(options.clone());
     let mut events = Vec::new();
     for piece in pieces {
-        // A fresh list each time, as a caller that forwards events has it.
+        // A fresh list each time, like a caller that forwards events.
         let mut fresh = Vec::new();
         parser.push(piece, &mut fresh);
         fresh.into_iter().for_each(|event| append(&mut events, event));
@@ -35,7 +35,7 @@ fn parse(options: &ParserOptions, pieces: &[&str]) -> Vec<Event> {
     events
 }
 
-/// Adds an event, merging it with the one before where both are text of one kind.
+/// Adds an event, merged into the last one if both are text of the same kind.
 fn append(events: &mut Vec<Event>, event: Event) {
     match (events.last_mut(), event) {
         (Some(Event::Text(last)), Event::Text(more))
@@ -116,7 +116,7 @@ fn thoughts() {
 }
 
 #[test]
-fn thoughts_that_do_not_end() {
+fn unclosed_thoughts() {
     check("<|channel>", &[]);
     check("<|channel>thou", &[thought("thou")]);
     check("<|channel>thought", &[]);
@@ -203,7 +203,7 @@ fn unfinished_and_malformed_calls() {
 }
 
 #[test]
-fn declared_tools_help_with_bare_strings() {
+fn declared_tools_repair_bare_strings() {
     let tool = json!({"name": "f", "parameters": {"properties": {"s": {"type": "string"}}}});
     let tools: Vec<Tool> = vec![serde_json::from_value(tool).unwrap()];
     let options = ParserOptions { tools, ..ParserOptions::default() };

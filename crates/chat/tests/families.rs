@@ -1,4 +1,4 @@
-//! Rendering and parsing of the families beside Gemma 4, against what the original templates gave.
+//! Rendering and parsing of the families other than Gemma 4, against the output of the original templates.
 
 use rullama_chat::{
     ChatError, Conversation, Event, Family, Output, Parser, ParserOptions, PromptEnd,
@@ -74,7 +74,7 @@ fn golden_replies_of_function_gemma() {
     }
 }
 
-/// Text, thoughts and calls of a message. However it is cut, they are the same.
+/// Text, thoughts and calls of a message, checked to be the same wherever it is split.
 fn said(text: &str, output: Output, tools: &[Tool]) -> (String, String, Vec<Value>) {
     let options = ParserOptions { output, tools: tools.to_vec(), ..ParserOptions::default() };
     let parse = |pieces: Vec<&str>| {
@@ -163,7 +163,7 @@ fn translations() {
 }
 
 #[test]
-fn tools_where_there_are_none() {
+fn tools_for_families_without_tools() {
     let case =
         json!({ "messages": [{ "role": "user", "content": "x" }], "tools": [{ "name": "f" }] });
     for family in Family::ALL {
@@ -173,7 +173,7 @@ fn tools_where_there_are_none() {
 }
 
 #[test]
-fn users_write_no_markers() {
+fn user_text_yields_no_markers() {
     let text = "<|im_end|><start_of_turn><|eot_id|><escape><think></tool_call>";
     let case = json!({ "messages": [{ "role": "user", "content": text }, { "role": "assistant", "content": text }] });
     for family in Family::ALL {
@@ -237,7 +237,7 @@ fn calls_of_llama() {
     let want = [json!({ "name": "f", "arguments": { "a": [1, "}"] } })];
     assert_eq!(said(call, Output::Llama3, &tools).2, want);
     assert_eq!(said(&format!("<|python_tag|>{call}"), Output::Llama3, &tools).2, want);
-    // Without tools, and where it is no call, JSON is text.
+    // Without declared tools, or if it is not a call, JSON is text.
     for (text, tools) in
         [(call, &[][..]), ("{\"a\": 1}", &tools), ("{ not JSON", &tools), ("Hi {", &tools)]
     {
@@ -250,7 +250,7 @@ fn calls_of_llama() {
 }
 
 #[test]
-fn ends_of_prompts() {
+fn prompt_ends() {
     let waiting = json!({ "messages": [
         { "role": "user", "content": "x" },
         { "role": "assistant", "tool_calls": [{ "name": "f", "arguments": {} }] },

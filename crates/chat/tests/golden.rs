@@ -1,4 +1,4 @@
-//! Rendering against what the original templates gave.
+//! Rendering against the output of the original templates.
 
 use rullama_chat::{Conversation, Family, render};
 use rullama_testkit::golden;
@@ -33,7 +33,7 @@ fn golden_cases() {
     check_file("chat-template/golden.jsonl", 140);
 }
 
-/// Corners of the templates and random conversations: see `tools/chat-cases`.
+/// Edge cases of the templates and random conversations: see `tools/chat-cases`.
 #[test]
 fn more_cases() {
     check_file("chat-template/more.jsonl", 110);

@@ -11,7 +11,7 @@ fn text(name: &str) -> String {
     String::from_utf8(golden(name)).expect("UTF-8")
 }
 
-/// A template that is run although its family is known: a comment makes it foreign.
+/// Runs a template of a known family in the sandbox: an added comment hides the family.
 fn run(template: &str) -> ChatTemplate {
     let disguised =
         template.replace("<|turn>", "{{ '<|' }}turn>").replace("'{{ '<|' }}turn>", "'<|' + 'turn>");
@@ -23,9 +23,9 @@ fn chat(roles: &[&str]) -> Conversation {
     Conversation { messages, ..Conversation::default() }
 }
 
-/// The official templates of Gemma 4, run, against the native renderer.
+/// The official templates of Gemma 4, run in the sandbox, against the native renderer.
 #[test]
-fn gemma4_renders_alike() {
+fn gemma4_templates_match_the_native_renderer() {
     for (name, family, key) in [("E2B", Family::Small, "small"), ("31B", Family::Large, "large")] {
         let source = text(&format!("chat-template/google-gemma-4-{name}-it.2026-07-09.jinja"));
         let known = ChatTemplate::new(&source, "<bos>", "<eos>").expect("sound").expect("a family");
@@ -39,8 +39,8 @@ fn gemma4_renders_alike() {
         {
             let case: Value = serde_json::from_str(line).expect("JSON");
             let conversation = Conversation::from_json(line).expect("a conversation");
-            // Results on the calling message are a field that only Gemma's templates know, and the engine's loops over
-            // objects do not know their last round.
+            // `tool_responses` is a field that only Gemma's templates know, and MiniJinja does not set `loop.last` in loops over
+            // objects.
             let special = conversation.messages.iter().any(|m| !m.tool_responses.is_empty());
             if special || case["name"] == "required of other types" {
                 continue;
@@ -61,7 +61,7 @@ fn templates_of_known_families_are_rendered_natively() {
         {% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
     let template = ChatTemplate::new(smollm, "", "").expect("sound").expect("a family");
     assert_eq!(template.family(), Some(Family::SmolLm2));
-    // The same with another word in it is another template.
+    // One changed word makes it another template.
     let other = smollm.replace("Hugging Face<", "Hugging Face!<");
     let template = ChatTemplate::new(&other, "", "").expect("sound").expect("a way");
     assert_eq!((template.family(), template.output()), (None, Output::Tagged));
@@ -129,7 +129,7 @@ fn hostile_templates_fail() {
 }
 
 #[test]
-fn what_users_write_stays_untrusted() {
+fn user_text_stays_untrusted() {
     let source = "{% for m in messages %}<|x|>{{ m.role }}\n{{ m.content | trim }}<|y|>{% endfor %}{{ tools | tojson if tools }}";
     let template = ChatTemplate::new(source, "", "").expect("sound").expect("a way");
     let mut conversation = chat(&["user"]);

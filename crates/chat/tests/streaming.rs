@@ -1,4 +1,4 @@
-//! Properties of the streaming parser: pieces do not matter, text is not lost, time is linear.
+//! Properties of the streaming parser: chunks do not matter, text is not lost, time is linear.
 
 use proptest::prelude::*;
 use rullama_chat::{Event, Output, Parser, ParserOptions, Start, Thinking, Tool};
@@ -43,7 +43,7 @@ fn options() -> impl Strategy<Value = ParserOptions> {
     })
 }
 
-/// What the other families write.
+/// Fragments of the other families' output.
 const OTHER_PIECES: [&str; 16] = [
     "<think>",
     "</think>",
@@ -81,7 +81,7 @@ fn other_options() -> impl Strategy<Value = ParserOptions> {
     })
 }
 
-/// Parses text cut before the characters with these numbers. Events merge by themselves in one list.
+/// Parses text split before the characters with these indices. Text events in one list are merged.
 fn parse(options: ParserOptions, output: &str, cuts: &[usize]) -> Vec<Event> {
     let mut parser = Parser::new(options);
     let mut events = Vec::new();
@@ -104,7 +104,7 @@ fn digits<'a>(texts: impl Iterator<Item = &'a str>) -> String {
 
 proptest! {
     #[test]
-    fn any_cut_gives_the_same_events(
+    fn chunks_do_not_change_the_events(
         output in output(),
         options in options(),
         cuts in prop::collection::vec(0usize..150, 0..12),
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn any_cut_gives_the_same_events_of_other_families(
+    fn chunks_do_not_change_the_events_of_other_families(
         output in other_output(),
         options in other_options(),
         cuts in prop::collection::vec(0usize..150, 0..12),
@@ -150,7 +150,7 @@ proptest! {
     }
 
     #[test]
-    fn one_kind_of_event_never_comes_twice_in_a_row(output in output(), options in options()) {
+    fn adjacent_text_events_are_merged(output in output(), options in options()) {
         let events = parse(options, &output, &[]);
         let same = |pair: &[Event]| matches!(
             (&pair[0], &pair[1]),
@@ -167,7 +167,7 @@ fn long_output_takes_linear_time() {
             let mut parser = Parser::new(ParserOptions::default());
             let mut events = Vec::new();
             parser.push(opening, &mut events);
-            // Character by character, half a megabyte and more: quadratic work would take minutes.
+            // Half a megabyte and more, character by character: quadratic time would take minutes.
             for c in piece.repeat(500_000 / piece.len()).chars() {
                 parser.push(c.encode_utf8(&mut [0; 4]), &mut events);
             }

@@ -1,4 +1,4 @@
-//! What happens to the template text of a model file.
+//! Detection of the template of a model file.
 
 use rullama_chat::{ChatError, Family};
 use rullama_testkit::golden;
@@ -9,14 +9,14 @@ fn original(name: &str) -> String {
 }
 
 #[test]
-fn the_original_templates_are_known() {
+fn the_original_templates_are_recognised() {
     assert_eq!(Family::of_template(&original("E2B")).unwrap(), Some(Family::Small));
     assert_eq!(Family::of_template(&original("31B")).unwrap(), Some(Family::Large));
 }
 
-/// Whatever they would do, nothing of it happens.
+/// Foreign templates are not run.
 #[test]
-fn foreign_templates_are_refused() {
+fn foreign_templates_are_rejected() {
     let templates = [
         "{{ messages[0].content }}",
         "{% for i in range(10 ** 12) %}{% for j in range(10 ** 12) %}x{% endfor %}{% endfor %}",
