@@ -1,10 +1,10 @@
-//! The four APIs, and what models must be able to do for them.
+//! The four APIs, and the capabilities that requests need of models.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Whose API a request was written for.
+/// The API that a request was written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// `/api/…`
@@ -17,11 +17,11 @@ pub enum Dialect {
     LlamaCpp,
 }
 
-/// Something a model can do, under Ollama's names.
+/// A capability of a model, under Ollama's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Capability {
-    /// Continue text and answer messages.
+    /// Continue text and reply to messages.
     Completion,
     /// Call tools.
     Tools,
@@ -29,18 +29,18 @@ pub enum Capability {
     Insert,
     /// Read images.
     Vision,
-    /// Hear audio.
+    /// Understand audio.
     Audio,
     /// Embed text.
     Embedding,
-    /// Think before answering.
+    /// Think before replying.
     Thinking,
-    /// Chat. Part of `completion`, but refused under its own name.
+    /// Chat. Part of `completion`, but reported under its own name.
     Chat,
 }
 
 impl Capability {
-    /// The text that says that `model` lacks this. Clients look for these words, with and without quotes.
+    /// The error text for a `model` without this capability. Clients match on these words, with and without quotes.
     pub(crate) fn refusal(self, model: &str) -> String {
         match self {
             Self::Tools | Self::Insert => format!("{model} does not support {self}"),

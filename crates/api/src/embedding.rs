@@ -1,23 +1,23 @@
-//! A request to embed, whichever API it came by.
+//! Embedding requests of all APIs.
 
 use crate::{Dialect, KeepAlive, Options, PromptText};
 
 /// A request to embed texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmbeddingRequest {
-    /// Whose API it came by.
+    /// The API it came through.
     pub dialect: Dialect,
     /// The model, as the client wrote it.
     pub model: String,
     /// The texts; only Ollama's requests may have none.
     pub input: Vec<PromptText>,
-    /// Whether texts beyond the context are cut instead of refused.
+    /// Whether texts longer than the context are truncated instead of rejected.
     pub truncate: bool,
     /// Whether vectors are scaled to length 1.
     pub normalize: bool,
-    /// How many dimensions to keep; what is left is scaled again.
+    /// How many dimensions to keep; the shortened vector is normalised again.
     pub dimensions: Option<u32>,
-    /// How the vectors are written.
+    /// The encoding of the vectors.
     pub encoding: EmbeddingEncoding,
     /// Load options.
     pub options: Options,
@@ -25,12 +25,12 @@ pub struct EmbeddingRequest {
     pub keep_alive: Option<KeepAlive>,
 }
 
-/// How vectors are written.
+/// The encoding of the vectors in the response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EmbeddingEncoding {
-    /// As lists of numbers.
+    /// Arrays of numbers.
     #[default]
     Float,
-    /// As base64 of little-endian f32.
+    /// Base64 of little-endian f32.
     Base64,
 }

@@ -1,11 +1,11 @@
-//! Clock and random numbers, which callers pass in: libraries have neither.
+//! Clock and random numbers, passed in by the caller.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::Timestamp;
 
-/// What ids and times of an answer are made of.
+/// The source of ids and times in a response.
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,9 +23,9 @@ use crate::Timestamp;
 /// }
 /// ```
 pub trait Environment {
-    /// The time.
+    /// The current time.
     fn now(&self) -> Timestamp;
-    /// The next random number, all 64 bits of it.
+    /// The next random number, 64 bits.
     fn random(&mut self) -> u64;
 }
 
@@ -49,7 +49,7 @@ pub fn call_id(environment: &mut dyn Environment) -> String {
     id
 }
 
-/// A duration in whole nanoseconds, as Ollama counts.
+/// A duration in whole nanoseconds, Ollama's unit.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,9 +1,9 @@
-//! What can be wrong with a request, in the texts clients look for.
+//! Errors of requests, with the texts that clients match on.
 
 use crate::Capability;
 
-/// Why a request was refused, or why its answer ended early. [`ApiError::reply`](Self::reply) turns it into a status and a
-/// body of the client's own API.
+/// Why a request was refused, or why its response ended early. [`ApiError::reply`](Self::reply) gives the status and the
+/// body in the client's API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiError {
@@ -13,13 +13,13 @@ pub enum ApiError {
     /// The body is not JSON.
     #[error("invalid JSON: {reason}")]
     Json {
-        /// What the parser says, with line and column.
+        /// The parser's message, with line and column.
         reason: String,
     },
     /// The request names no model.
     #[error("model is required")]
     ModelRequired,
-    /// The model's name cannot be a name.
+    /// The model's name is malformed.
     #[error("invalid model name")]
     InvalidModelName,
     /// A required field is absent or null.
@@ -33,7 +33,7 @@ pub enum ApiError {
     Field {
         /// The field's path.
         field: String,
-        /// What it must be.
+        /// The expected value.
         expected: &'static str,
     },
     /// A sampling or load option has the wrong type.
@@ -58,7 +58,7 @@ pub enum ApiError {
         /// The value as JSON.
         got: String,
     },
-    /// Something this implementation cannot do and must not ignore.
+    /// A feature that is not supported and must not be ignored silently.
     #[error("`{field}` is not supported: {advice}")]
     Unsupported {
         /// The field's path, with its value where that matters.
@@ -66,7 +66,7 @@ pub enum ApiError {
         /// What to do instead.
         advice: &'static str,
     },
-    /// A tool that no declaration names.
+    /// A tool that is not declared.
     #[error("`{field}` names the tool \"{name}\", which `tools` does not declare")]
     UnknownTool {
         /// The field's path.
@@ -74,26 +74,26 @@ pub enum ApiError {
         /// The tool's name.
         name: String,
     },
-    /// A tool result that answers no call.
+    /// A tool result without a call.
     #[error(
         "`messages[{index}]` is a tool result without a call: it must follow an assistant message with tool calls"
     )]
     ResultWithoutCall {
-        /// The message's position in the conversation.
+        /// The index of the message.
         index: usize,
     },
-    /// The conversation ends with calls, so that results are what comes next.
+    /// The conversation ends with tool calls, whose results must come next.
     #[error("the last message calls tools: append their results, one message per call")]
     UnansweredCalls,
-    /// The model lacks an ability that the request needs.
+    /// The model lacks a capability that the request needs.
     #[error("{}", capability.refusal(model))]
     Incapable {
         /// The model's name.
         model: String,
-        /// What it cannot do.
+        /// The missing capability.
         capability: Capability,
     },
-    /// Found wrong after parsing, for instance a schema that no grammar can be made of.
+    /// An error found after parsing, such as a schema that cannot be compiled to a grammar.
     #[error("{message}")]
     Invalid {
         /// The whole message.
@@ -111,13 +111,13 @@ pub enum ApiError {
         /// The whole message.
         message: String,
     },
-    /// There is no such model.
+    /// The model does not exist.
     #[error("model '{model}' not found")]
     ModelNotFound {
         /// The name as the client wrote it.
         model: String,
     },
-    /// There is no such route.
+    /// The route does not exist.
     #[error("not found")]
     RouteNotFound,
     /// The route exists, but not for this method.
@@ -138,7 +138,7 @@ pub enum ApiError {
     /// The queue is full.
     #[error("server busy, please try again.  maximum pending requests exceeded")]
     Busy,
-    /// The model of the start-up is still loading.
+    /// The model given at startup is still loading.
     #[error("Loading model")]
     Loading,
     /// A fault of the server or the engine.

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use crate::{ApiError, Dialect};
 
-/// An error as it goes over HTTP before the first frame of a stream.
+/// An HTTP error response, sent before the first frame of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ErrorReply {
     /// The HTTP status.
     pub status: u16,
     /// The JSON body.
     pub body: Value,
-    /// The value of `Retry-After` in seconds, where trying again may help.
+    /// The value of `Retry-After` in seconds, if a retry may help.
     pub retry_after: Option<u32>,
 }
 
@@ -59,7 +59,7 @@ impl ApiError {
         }
     }
 
-    /// The code of a failed response; Codex knows these three and retries all others.
+    /// The error code of a failed response; Codex knows these three and retries on all others.
     pub(crate) fn responses_code(&self) -> &'static str {
         match (self, self.status()) {
             (Self::ContextLength, _) => "context_length_exceeded",

@@ -1,4 +1,4 @@
-//! What an engine reports while it generates.
+//! Events of the engine during generation.
 
 use std::time::Duration;
 
@@ -6,15 +6,14 @@ use serde_json::{Map, Value};
 
 use crate::ApiError;
 
-/// Something that happened. A generation is one `Started`, any number of pieces, one `Done` per choice; or it ends with
-/// `Failed`.
+/// An event of a generation: one `Started`, any number of pieces, one `Done` per choice; or it ends with `Failed`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GenerationEvent {
     /// The prompt is in the KV cache.
     Started {
-        /// Tokens of all prompts, cached ones included.
+        /// Tokens of all prompts, including cached ones.
         prompt_tokens: u64,
-        /// How many of them came from the cache.
+        /// The number of prompt tokens from the cache.
         cached_tokens: u64,
     },
     /// A piece of a thought.
@@ -24,13 +23,13 @@ pub enum GenerationEvent {
         /// The piece.
         text: String,
     },
-    /// A piece of the answer.
+    /// A piece of the reply's text.
     Text {
         /// Which choice, from 0.
         choice: u32,
         /// The piece.
         text: String,
-        /// Its tokens, where the request wants log-probabilities.
+        /// Its tokens, if the request wants log-probabilities.
         logprobs: Vec<TokenLogprob>,
     },
     /// A complete tool call.
@@ -51,7 +50,7 @@ pub enum GenerationEvent {
         /// Tokens and times.
         stats: Stats,
     },
-    /// The end of everything.
+    /// The generation failed.
     Failed(ApiError),
 }
 
@@ -60,20 +59,20 @@ pub enum GenerationEvent {
 pub enum DoneReason {
     /// The model ended its turn.
     Stop,
-    /// A token limit or the end of the context.
+    /// A token limit or the context length was reached.
     Length,
-    /// One of the request's stop texts, which is not part of the answer.
+    /// One of the request's stop texts, which is not part of the output.
     StopSequence(String),
     /// The turn ended with tool calls.
     ToolCalls,
 }
 
-/// Tokens and times of one choice.
+/// Token counts and times of one choice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Generated tokens, thoughts and calls included.
+    /// Generated tokens, including thoughts and calls.
     pub completion_tokens: u64,
-    /// How many of them were thoughts.
+    /// The number of generated tokens in thoughts.
     pub reasoning_tokens: u64,
     /// Loading the model.
     pub load: Duration,
@@ -81,21 +80,21 @@ pub struct Stats {
     pub prompt: Duration,
     /// Decoding.
     pub eval: Duration,
-    /// From the request's arrival on.
+    /// Since the request arrived.
     pub total: Duration,
-    /// Prompt and answer as tokens, for Ollama's `context`; empty where nobody needs it.
+    /// Prompt and output as tokens, for Ollama's `context`; empty if not needed.
     pub context: Vec<u32>,
 }
 
 /// A token with its log-probability.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TokenLogprob {
-    /// The token's text; replacement characters where its bytes are not whole characters.
+    /// The token's text, with replacement characters if its bytes are not complete characters.
     pub token: String,
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// Natural logarithm of its probability.
     pub logprob: f32,
-    /// The most likely tokens at its place.
+    /// The most likely tokens at its position.
     pub top: Vec<Self>,
 }

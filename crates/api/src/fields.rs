@@ -1,4 +1,4 @@
-//! JSON objects read field by field, with paths in the errors. Null means absent; unknown fields are left alone.
+//! Reads JSON objects field by field, with paths in the errors. Null means absent; unknown fields are ignored.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ pub(crate) struct Fields {
     path: String,
 }
 
-/// A value and where it stands.
+/// A value and its path.
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) value: Value,
@@ -19,7 +19,7 @@ pub(crate) struct Field {
 }
 
 impl Fields {
-    /// Reads a request's body.
+    /// Parses a request's body.
     pub(crate) fn parse(body: &[u8]) -> Result<Self, ApiError> {
         match parse_json(body)? {
             Value::Object(map) => Ok(Self { map, path: String::new() }),
@@ -32,23 +32,23 @@ impl Fields {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
 
-    /// Takes a field out.
+    /// Removes and returns a field.
     pub(crate) fn take(&mut self, name: &str) -> Option<Field> {
         let value = self.map.shift_remove(name).filter(|value| !value.is_null())?;
         Some(Field { value, path: self.path(name) })
     }
 
-    /// Takes a field out that must be there.
+    /// Removes and returns a required field.
     pub(crate) fn need(&mut self, name: &str) -> Result<Field, ApiError> {
         self.take(name).ok_or_else(|| ApiError::Missing { field: self.path(name) })
     }
 
-    /// A copy of a field, to be echoed in the answer.
+    /// A field without removing it, to be echoed in the response.
     pub(crate) fn peek(&self, name: &str) -> Option<&Value> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
-    /// What is left.
+    /// The remaining fields.
     pub(crate) fn into_map(self) -> Map<String, Value> {
         self.map
     }
@@ -100,7 +100,7 @@ impl Field {
         number(&self.value).ok_or_else(|| self.wrong("a number"))
     }
 
-    /// A whole number within `range`.
+    /// An integer within `range`.
     pub(crate) fn whole(
         &self,
         range: std::ops::RangeInclusive<i64>,
@@ -127,7 +127,7 @@ impl Field {
         }
     }
 
-    /// One string or a list of them.
+    /// One string or a list of strings.
     pub(crate) fn texts(self) -> Result<Vec<String>, ApiError> {
         match self.value {
             Value::String(text) => Ok(vec![text]),
@@ -135,14 +135,14 @@ impl Field {
         }
     }
 
-    /// Token ids, if this is a list of nothing but whole numbers.
+    /// Token ids, if this is a list of integers only.
     pub(crate) fn token_ids(&self) -> Option<Vec<u32>> {
         let items = self.value.as_array().filter(|items| !items.is_empty())?;
         items.iter().map(|item| u32::try_from(whole(item)?).ok()).collect()
     }
 }
 
-/// JSON of any kind.
+/// Parses any JSON value.
 pub(crate) fn parse_json(body: &[u8]) -> Result<Value, ApiError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(ApiError::MissingBody);
@@ -150,9 +150,9 @@ pub(crate) fn parse_json(body: &[u8]) -> Result<Value, ApiError> {
     serde_json::from_slice(body).map_err(|error| ApiError::Json { reason: error.to_string() })
 }
 
-/// A whole number; `40.0` is one too, since JavaScript does not tell them apart.
+/// An integer; `40.0` is one too, since JavaScript does not distinguish them.
 pub(crate) fn whole(value: &Value) -> Option<i64> {
-    // Up to here every whole f64 is exactly one i64.
+    // Up to this magnitude, every integral f64 is exactly one i64.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     value.as_i64().or_else(|| {
         let number = value.as_f64()?;
@@ -160,7 +160,7 @@ pub(crate) fn whole(value: &Value) -> Option<i64> {
     })
 }
 
-/// A number that is finite as f32 too.
+/// A number that is finite as an f32.
 pub(crate) fn number(value: &Value) -> Option<f32> {
     value.as_f64().map(|number| number as f32).filter(|number| number.is_finite())
 }

@@ -1,4 +1,4 @@
-//! A request to generate, whichever API it came by.
+//! Generation requests of all APIs.
 
 use rullama_chat::{Conversation, Message, Tool};
 use serde_json::Value;
@@ -9,75 +9,75 @@ use crate::{ApiError, Dialect, KeepAlive, Media, Options};
 /// A request to generate text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GenerationRequest {
-    /// Whose API it came by; defaults of the server may depend on it.
+    /// The API it came through; server defaults may depend on it.
     pub dialect: Dialect,
     /// The model, as the client wrote it.
     pub model: String,
-    /// What to continue.
+    /// The input to continue.
     pub input: Input,
-    /// Sampling, stopping and loading.
+    /// Sampling, stop and load options.
     pub options: Options,
-    /// What the answer must look like.
+    /// The required format of the output.
     pub format: Format,
     /// Whether tools may, must or must not be called.
     pub tool_choice: ToolChoice,
     /// Whether the model may make several calls in one turn.
     pub parallel_tool_calls: bool,
-    /// Whether the model shall think; absent = the model's default.
+    /// Whether the model shall think; absent: the model's default.
     pub think: Option<bool>,
     /// Whether a model that cannot think ignores [`Self::think`] instead of refusing the request.
     pub think_if_capable: bool,
-    /// Most tokens of thought.
+    /// The maximum number of tokens in thoughts.
     pub think_budget: Option<u32>,
     /// Choices per prompt, at least 1; they share the prefill.
     pub n: u32,
-    /// Log-probabilities of the tokens, with this many alternatives (0 to 20).
+    /// Log-probabilities of the tokens, with this number of alternatives (0 to 20).
     pub logprobs: Option<u8>,
     /// How long the model stays loaded.
     pub keep_alive: Option<KeepAlive>,
-    /// Whether the oldest messages may be dropped where the prompt exceeds the context.
+    /// Whether the oldest messages may be dropped if the prompt exceeds the context.
     pub truncate: bool,
-    /// Whether the context may be shifted where the answer reaches its end.
+    /// Whether the context may be shifted when generation fills it.
     pub shift: bool,
-    /// Whether the answer is streamed.
+    /// Whether the response is streamed.
     pub stream: bool,
-    /// Whether the stream ends with a chunk of usage.
+    /// Whether the stream ends with a usage chunk.
     pub include_usage: bool,
-    /// Scales of LoRA adapters, where the request sets them; those not listed are 0.
+    /// Scales of LoRA adapters, if the request sets them; those not listed are 0.
     pub lora: Option<Vec<LoraScale>>,
-    /// Whether the prompt is repeated before the answer: the engine reports it as the first text of each choice.
+    /// Whether the prompt is echoed before the completion: the engine reports it as the first text of each choice.
     pub echo: bool,
-    /// Whether only the rendered prompt is wanted.
+    /// Whether only the rendered prompt is requested.
     pub debug_render_only: bool,
 }
 
-/// What a request wants continued.
+/// The input of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
-    /// Messages.
+    /// A chat.
     Chat(ChatInput),
-    /// Text.
+    /// Text prompts.
     Prompt(PromptInput),
-    /// Nothing: the model is to be loaded, or unloaded where `keep_alive` is 0.
+    /// None: the model is to be loaded, or unloaded if `keep_alive` is 0.
     Load,
 }
 
-/// Messages with their media, tools and the beginning of the answer.
+/// Messages with their media, tools and the beginning of the reply.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChatInput {
-    /// Messages and tools. Parts of the kinds `image` and `audio` stand for [`Self::media`], in this order. `thinking` is
-    /// left false: the server sets it from the request's `think` and the model's default.
+    /// Messages and tools. Parts of the kinds `image` and `audio` refer to [`Self::media`], in this order. `thinking` is
+    /// false: the server sets it from the request's `think` and the model's default.
     pub conversation: Conversation,
-    /// The files, in the order in which their markers appear in the rendered prompt.
+    /// The files, in the order of their markers in the rendered prompt.
     pub media: Vec<Media>,
-    /// The beginning of the answer, which the model continues.
+    /// The beginning of the reply, which the model continues.
     pub prefill: Option<Prefill>,
 }
 
-/// The beginning of an answer.
+/// The beginning of a reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prefill {
-    /// A finished thought before it.
+    /// A complete thought before it.
     pub thinking: Option<String>,
     /// The text to continue.
     pub text: String,
@@ -88,21 +88,21 @@ pub struct Prefill {
 pub struct PromptInput {
     /// The prompts, at least one; choice `i` belongs to prompt `i / n`.
     pub prompts: Vec<PromptText>,
-    /// Whether the prompts are taken verbatim, without a chat template.
+    /// Whether the prompts are used verbatim, without a chat template.
     pub raw: bool,
     /// A system text.
     pub system: Option<String>,
-    /// The text after the gap to fill.
+    /// The text after the gap (fill in the middle).
     pub suffix: Option<String>,
-    /// Files that come before the text.
+    /// Files that precede the text.
     pub media: Vec<Media>,
-    /// Tokens of an earlier exchange that come before the prompt.
+    /// Tokens of an earlier exchange that precede the prompt.
     pub context: Vec<u32>,
 }
 
 impl PromptInput {
-    /// A prompt as a chat: system text, files, then the text as the user's message. None where there is nothing to put
-    /// into a template: the prompt is raw, has a gap to fill, or comes as tokens.
+    /// A prompt as a chat: system text, files, then the text as the user's message. `None` if no template applies: the prompt
+    /// is raw, has a suffix, or is given as tokens.
     pub fn to_chat(&self, prompt: &PromptText) -> Option<ChatInput> {
         let PromptText::Text(text) = prompt else { return None };
         if self.raw || self.suffix.is_some() {
@@ -130,33 +130,33 @@ pub enum PromptText {
     Tokens(Vec<u32>),
 }
 
-/// What an answer must look like.
+/// The required format of the output.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Format {
-    /// Anything.
+    /// Any text.
     #[default]
     Text,
     /// A JSON object.
     Json,
-    /// JSON that obeys this schema.
+    /// JSON that matches this schema.
     Schema(Value),
-    /// A sentence of this grammar.
+    /// Text that matches this grammar.
     Grammar(Grammar),
 }
 
-/// A grammar, in one of the notations that clients write.
+/// A grammar, in one of the supported notations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grammar {
-    /// llama.cpp's notation.
+    /// llama.cpp's GBNF.
     Gbnf(String),
-    /// llguidance's notation; requests mark it with a first line `%llguidance`.
+    /// llguidance's Lark notation; requests mark it with a first line `%llguidance`.
     Lark(String),
 }
 
 /// Whether tools may, must or must not be called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// As the model likes.
+    /// The model decides.
     #[default]
     Auto,
     /// No calls.
@@ -174,17 +174,17 @@ pub enum ToolChoice {
     },
 }
 
-/// How strongly a LoRA adapter acts.
+/// The scale of a LoRA adapter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoraScale {
-    /// Its number in the list of `/lora-adapters`.
+    /// Its index in the list of `/lora-adapters`.
     pub id: u32,
     /// Its scale; 0 = off.
     pub scale: f32,
 }
 
 impl GenerationRequest {
-    /// A request with an API's defaults and nothing else.
+    /// A request with an API's defaults.
     pub(crate) fn new(dialect: Dialect, model: String, input: Input) -> Self {
         let is_ollama = dialect == Dialect::Ollama;
         Self {
@@ -201,7 +201,7 @@ impl GenerationRequest {
             n: 1,
             logprobs: None,
             keep_alive: None,
-            // Ollama drops messages silently; clients of the other two count on an error.
+            // Ollama drops messages silently; clients of the other APIs expect an error.
             truncate: is_ollama,
             shift: is_ollama,
             stream: is_ollama,
@@ -217,7 +217,7 @@ impl GenerationRequest {
         Self::new(dialect, model, Input::Chat(chat))
     }
 
-    /// Refuses a conversation that ends with calls: nothing can be generated before their results.
+    /// Refuses a conversation that ends with tool calls: their results must come first.
     pub(crate) fn check_end(self) -> Result<Self, ApiError> {
         if let Input::Chat(chat) = &self.input
             && let Some(last) = chat.conversation.messages.last()
@@ -228,7 +228,7 @@ impl GenerationRequest {
         Ok(self)
     }
 
-    /// How many answers it wants: the prompts times `n`.
+    /// The total number of choices: the prompts times `n`.
     pub fn choices(&self) -> u32 {
         let prompts = match &self.input {
             Input::Prompt(prompt) => u32::try_from(prompt.prompts.len()).unwrap_or(u32::MAX),
@@ -245,7 +245,7 @@ impl GenerationRequest {
         }
     }
 
-    /// Whether it asks for the model to be unloaded.
+    /// Whether it requests that the model is unloaded.
     pub fn is_unload(&self) -> bool {
         self.input == Input::Load && self.keep_alive.is_some_and(KeepAlive::unloads_at_once)
     }

@@ -10,14 +10,14 @@ use crate::fields::Field;
 /// How long a model stays loaded after its last request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeepAlive {
-    /// This long; zero unloads it at once.
+    /// For this time; zero unloads it at once.
     For(Duration),
     /// Until the server ends or memory is needed.
     Forever,
 }
 
 impl KeepAlive {
-    /// Reads a Go duration (`1h30m`, `0`) or a number of seconds; negative ones mean forever. The form of
+    /// Parses a Go duration (`1h30m`, `0`) or a number of seconds; negative means forever. The format of
     /// `OLLAMA_KEEP_ALIVE`.
     ///
     /// ```
@@ -42,7 +42,7 @@ impl KeepAlive {
         })
     }
 
-    /// Whether the model goes as soon as it is idle.
+    /// Whether the model is unloaded as soon as it is idle.
     pub fn unloads_at_once(self) -> bool {
         self == Self::For(Duration::ZERO)
     }
@@ -60,7 +60,7 @@ impl KeepAlive {
         match seconds {
             _ if seconds.is_nan() => None,
             _ if seconds < 0.0 => Some(Self::Forever),
-            // Longer than any machine runs.
+            // Too long for a `Duration`.
             _ => Some(Duration::try_from_secs_f64(seconds).map_or(Self::Forever, Self::For)),
         }
     }

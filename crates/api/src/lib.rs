@@ -1,9 +1,9 @@
 //! Request and response shapes of the Ollama, OpenAI and Anthropic HTTP APIs.
 //!
-//! Bytes in, bytes out: this crate opens no socket and runs no model, so that a server and a page can use the same code.
-//! Functions of [`request`] read a body into one neutral [`GenerationRequest`] (or [`EmbeddingRequest`]), whichever API it
-//! was written for. An engine reports [`GenerationEvent`]s; writers of [`response`] turn them into the frames of a stream, or
-//! into one body. [`ApiError`] knows its status and its shape in each API, [`listing`] how models are listed.
+//! This crate opens no socket and runs no model, so a server and a web page can share it. Functions of [`request`] parse a
+//! body of any API into one neutral [`GenerationRequest`] (or [`EmbeddingRequest`]). An engine reports [`GenerationEvent`]s;
+//! writers of [`response`] turn them into the frames of a stream or into one body. [`ApiError`] has a status and a shape in
+//! each API, [`listing`] lists models.
 //!
 //! ```
 //! use std::time::Duration;

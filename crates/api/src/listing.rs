@@ -1,4 +1,4 @@
-//! Models as each API lists them.
+//! Lists of models in each API.
 
 mod ollama;
 mod openai;

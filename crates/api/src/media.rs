@@ -1,4 +1,4 @@
-//! Images and audio inside requests: base64, data URLs, and what the first bytes say they are.
+//! Images and audio in requests: base64, data URLs, and detection of the type by the first bytes.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -8,16 +8,16 @@ use base64::engine::{DecodePaddingMode, GeneralPurposeConfig};
 use crate::ApiError;
 use crate::fields::Field;
 
-/// An image or audio clip, as the file the client sent.
+/// An image or audio file, as the client sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Media {
-    /// What it is.
+    /// Its type.
     pub kind: MediaKind,
     /// The file's bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What a media file holds.
+/// The type of a media file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MediaKind {
     /// PNG, JPEG, GIF or WebP.
@@ -34,7 +34,7 @@ impl Media {
 }
 
 impl MediaKind {
-    /// The kind by the first bytes of a file, if it is a known one.
+    /// Detects the type by the first bytes of a file.
     ///
     /// ```
     /// use rullama_api::MediaKind;
@@ -60,7 +60,7 @@ impl MediaKind {
     }
 }
 
-/// Some clients leave the padding out.
+/// Padding is optional: some clients omit it.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -73,7 +73,7 @@ pub(crate) fn from_base64(field: Field) -> Result<Media, ApiError> {
     decode(&text, path)
 }
 
-/// Decodes `data:TYPE;base64,…`. Other URLs are refused: nothing here fetches.
+/// Decodes `data:TYPE;base64,…`. Other URLs are rejected: this crate fetches nothing.
 pub(crate) fn from_data_url(field: Field) -> Result<Media, ApiError> {
     let path = field.path.clone();
     let url = field.string()?;
@@ -94,7 +94,7 @@ pub(crate) fn from_either(field: Field) -> Result<Media, ApiError> {
     }
 }
 
-/// Checks that a file is of this kind.
+/// Checks the type of a file.
 pub(crate) fn expect(media: Media, kind: MediaKind, path: &str) -> Result<Media, ApiError> {
     if media.kind == kind {
         return Ok(media);
@@ -108,7 +108,7 @@ pub(crate) fn expect(media: Media, kind: MediaKind, path: &str) -> Result<Media,
     ))
 }
 
-/// A file whose kind its first bytes tell.
+/// A file whose type is detected by its first bytes.
 pub(crate) fn from_bytes(bytes: Vec<u8>, path: impl Into<String>) -> Result<Media, ApiError> {
     match MediaKind::of(&bytes) {
         Some(kind) => Ok(Media { kind, bytes }),

@@ -1,4 +1,4 @@
-//! Model names: `[host/][namespace/]model[:tag]`, without regard to case.
+//! Model names: `[host/][namespace/]model[:tag]`, case-insensitive.
 
 use crate::ApiError;
 
@@ -6,7 +6,7 @@ const HOST: &str = "registry.ollama.ai";
 const NAMESPACE: &str = "library";
 const TAG: &str = "latest";
 
-/// The shortest form of a name, always with a tag, as answers give it: without Ollama's own host and the namespace
+/// The shortest form of a name, always with a tag, for responses: without Ollama's default host and the namespace
 /// `library`.
 ///
 /// ```
@@ -19,7 +19,7 @@ const TAG: &str = "latest";
 /// ```
 pub fn short_name(name: &str) -> Result<String, ApiError> {
     let bare = name.split_once("://").map_or(name, |(_, rest)| rest);
-    // A colon before the last slash belongs to a port.
+    // A colon before the last slash precedes a port.
     let (path, tag) = match (bare.rfind(':'), bare.rfind('/')) {
         (Some(colon), slash) if slash < Some(colon) => (&bare[..colon], &bare[colon + 1..]),
         _ => (bare, TAG),
@@ -47,7 +47,7 @@ pub fn short_name(name: &str) -> Result<String, ApiError> {
     })
 }
 
-/// Letters, digits and `_ - .`, the first neither a dash nor a dot.
+/// Letters, digits and `_ - .`; the first is neither a dash nor a dot.
 fn is_part(text: &str, longest: usize, also: impl Fn(char) -> bool) -> bool {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') || also(c);
     text.len() <= longest

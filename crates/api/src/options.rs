@@ -1,4 +1,4 @@
-//! Sampling and load options, each of them optional.
+//! Sampling and load options, all optional.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use serde_json::Value;
 use crate::ApiError;
 use crate::fields::{Field, Fields, number, whole};
 
-/// Declares the options, their readers and how one layer goes over another.
+/// Declares the options, their parsers and `over`.
 macro_rules! options {
     ($($(#[$doc:meta])* $name:ident: $type:ty = $read:path;)*) => {
-        /// What a request says about sampling, stopping and loading; absent means that the model's parameters, then
-        /// the server's defaults hold.
+        /// Sampling, stop and load options of a request; absent ones take the model's parameters, then the server's
+        /// defaults.
         ///
-        /// Serialised, it is the object that `rullama-sampling` lays over its own options. Only `ignore_eos` is left to
-        /// the server, which knows the tokens to suppress.
+        /// Serialised, it is the object that `rullama-sampling` merges into its own options. Only `ignore_eos` is left to the
+        /// server, which knows the tokens to suppress.
         #[derive(Debug, Clone, Default, PartialEq, Serialize)]
         pub struct Options {
             $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<$type>,)*
         }
 
         impl Options {
-            /// Takes all options out of an object. Unknown names stay.
+            /// Removes all options from an object. Unknown names stay.
             pub(crate) fn take(fields: &mut Fields) -> Result<Self, ApiError> {
                 Ok(Self {
                     $($name: match fields.take(stringify!($name)) {
@@ -32,7 +32,7 @@ macro_rules! options {
                 })
             }
 
-            /// These options where given, else those of `below`.
+            /// These options; absent ones are taken from `below`.
             #[must_use]
             pub fn over(self, below: Self) -> Self {
                 Self { $($name: self.$name.or(below.$name),)* }
@@ -42,55 +42,55 @@ macro_rules! options {
 }
 
 options! {
-    /// Divides the logits; ≤ 0 = always the best token.
+    /// Divides the logits; ≤ 0: greedy.
     temperature: f32 = float;
-    /// Keeps this many tokens; ≤ 0 = all.
+    /// Keeps this number of tokens; ≤ 0: all.
     top_k: i32 = integer;
     /// Keeps the most likely tokens up to this cumulative probability.
     top_p: f32 = float;
-    /// Keeps tokens at least this likely relative to the best.
+    /// Keeps tokens with at least this probability relative to the best.
     min_p: f32 = float;
     /// Keeps the most typical tokens up to this cumulative probability.
     typical_p: f32 = float;
-    /// Penalty of recent tokens; 1 = off.
+    /// Penalty for recent tokens; 1 = off.
     repeat_penalty: f32 = float;
-    /// How many recent tokens the penalties look at; −1 = whole context.
+    /// The number of recent tokens that penalties cover; −1 = whole context.
     repeat_last_n: i32 = integer;
     /// Subtracted from the logits of recent tokens.
     presence_penalty: f32 = float;
     /// Subtracted once per occurrence.
     frequency_penalty: f32 = float;
-    /// Seed of the random numbers; negative = another one per request.
+    /// Seed of the random numbers; negative = a new one per request.
     seed: i64 = seed;
-    /// Texts that end the answer; none is empty.
+    /// Texts that end the generation; none is empty.
     stop: Vec<String> = stop;
-    /// Most tokens of an answer, thoughts included; negative = until it stops.
+    /// Maximum number of generated tokens, including thoughts; negative = unlimited.
     num_predict: i32 = integer;
-    /// Tokens at the beginning that survive a context shift.
+    /// Tokens at the beginning that a context shift keeps.
     num_keep: i32 = integer;
     /// Added to the logits of these tokens.
     logit_bias: BTreeMap<u32, f32> = biases;
     /// Whether end-of-generation tokens are ignored.
     ignore_eos: bool = boolean;
-    /// DRY: penalty of the shortest repetition that counts; 0 = off.
+    /// DRY: penalty of the shortest penalised repetition; 0 = off.
     dry_multiplier: f32 = float;
     /// DRY: growth per repeated token.
     dry_base: f32 = float;
-    /// DRY: repetitions shorter than this are free.
+    /// DRY: repetitions shorter than this are not penalised.
     dry_allowed_length: i32 = integer;
-    /// DRY: how many recent tokens are searched; −1 = whole context.
+    /// DRY: the number of recent tokens searched; −1 = whole context.
     dry_penalty_last_n: i32 = integer;
-    /// DRY: texts that no repetition reaches across.
+    /// DRY: texts that repetitions do not extend across.
     dry_sequence_breakers: Vec<String> = texts;
-    /// XTC: chance per token that it acts.
+    /// XTC: probability per token that it applies.
     xtc_probability: f32 = float;
-    /// XTC: tokens at least this likely are top choices.
+    /// XTC: tokens with at least this probability are top choices.
     xtc_threshold: f32 = float;
-    /// Keeps logits within this many standard deviations of the best.
+    /// Top-n-sigma: keeps logits within this number of standard deviations of the best.
     top_n_sigma: f32 = float;
-    /// Dynamic temperature: how far it moves with the entropy.
+    /// Dynamic temperature: range around the temperature.
     dynatemp_range: f32 = float;
-    /// Dynamic temperature: shape of that movement.
+    /// Dynamic temperature: exponent of the normalised entropy.
     dynatemp_exponent: f32 = float;
     /// Context length in tokens; loading.
     num_ctx: i32 = integer;
@@ -100,16 +100,16 @@ options! {
     num_gpu: i32 = integer;
     /// Which GPU; loading.
     main_gpu: i32 = integer;
-    /// Whether files are mapped; loading.
+    /// Whether files are memory-mapped; loading.
     use_mmap: bool = boolean;
     /// CPU threads; 0 = automatic; loading.
     num_thread: i32 = integer;
-    /// Tokens a drafter proposes at once; loading.
+    /// Tokens that a drafter proposes per step; loading.
     draft_num_predict: i32 = integer;
 }
 
 impl Options {
-    /// Reads an object of options. Unknown names are ignored, as Ollama does, also the ones that earlier releases knew.
+    /// Parses an object of options. Unknown names are ignored, as in Ollama, including those of earlier releases.
     pub fn from_value(value: Value) -> Result<Self, ApiError> {
         Self::read(Field { value, path: "options".to_owned() })
     }
@@ -118,7 +118,7 @@ impl Options {
         Self::take(&mut field.object()?)
     }
 
-    /// Most tokens of an answer from another field; numbers beyond `i32` mean no limit but the context.
+    /// Sets the token limit from another field; values beyond `i32` mean no limit but the context.
     pub(crate) fn limit(&mut self, tokens: Option<i64>) {
         if let Some(tokens) = tokens {
             self.num_predict = Some(i32::try_from(tokens).unwrap_or(i32::MAX));
@@ -139,7 +139,7 @@ fn integer(name: &str, field: &Field) -> Result<i32, ApiError> {
     value.ok_or_else(|| wrong(name, "integer"))
 }
 
-/// Seeds of OpenAI's clients may exceed 32 bits, those of others even 63.
+/// Seeds of OpenAI clients may exceed 32 bits, those of others even 63.
 fn seed(name: &str, field: &Field) -> Result<i64, ApiError> {
     let unsigned = |value: &Value| value.as_u64().map(|seed| (seed & i64::MAX as u64) as i64);
     whole(&field.value).or_else(|| unsigned(&field.value)).ok_or_else(|| wrong(name, "integer"))
@@ -158,7 +158,7 @@ fn texts(name: &str, field: &Field) -> Result<Vec<String>, ApiError> {
     texts.ok_or_else(|| wrong(name, "array"))
 }
 
-/// An empty text never ends anything, so that leaving it out changes nothing.
+/// Drops empty stop texts: they never match.
 fn stop(name: &str, field: &Field) -> Result<Vec<String>, ApiError> {
     let mut stop = texts(name, field)?;
     stop.retain(|text| !text.is_empty());

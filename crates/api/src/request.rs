@@ -1,6 +1,6 @@
-//! Requests of each API, read from JSON.
+//! Parsers of each API's requests.
 //!
-//! Unknown fields are ignored; a known one that cannot be honoured is an error, never dropped.
+//! Unknown fields are ignored; a known field that is not supported is an error, never dropped.
 
 pub mod anthropic;
 mod calls;

@@ -1,7 +1,7 @@
-//! Answers of each API, written from the engine's events.
+//! Responses of each API, written from the engine's events.
 //!
-//! A [`ReplyWriter`] turns events into the frames of a stream; for an answer in one piece, a [`Reply`] collects the events
-//! and the same writer turns it into a body.
+//! A [`ReplyWriter`] turns events into the frames of a stream; without streaming, a [`Reply`] collects the events and the
+//! same writer turns it into a body.
 
 pub mod anthropic;
 pub mod embeddings;
@@ -21,10 +21,10 @@ use serde_json::Value;
 
 use crate::{Environment, GenerationEvent};
 
-/// Writes one answer.
+/// Writes one response.
 ///
-/// Events may come in any order the engine likes; what a client's parser demands (one role, contiguous indices, closed
-/// items) is kept up here. After the last frame further events are ignored.
+/// Events may come in any order; the writer keeps the invariants of clients' parsers (one role, contiguous indices, closed
+/// items). Events after the last frame are ignored.
 pub trait ReplyWriter {
     /// The content type of the stream.
     fn content_type(&self) -> &'static str;
@@ -43,6 +43,6 @@ pub trait ReplyWriter {
     /// Whether the last frame is written.
     fn is_finished(&self) -> bool;
 
-    /// The whole answer as one JSON value, for requests without `stream`.
+    /// The whole response as one JSON value, for requests without `stream`.
     fn body(&mut self, environment: &mut dyn Environment, reply: &Reply) -> Value;
 }

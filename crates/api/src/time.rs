@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
 
-/// A point in time from 1970 to the end of 9999; later ones become the last one that RFC 3339 can write.
+/// A point in time from 1970 to the end of 9999; later ones are clamped to the last one RFC 3339 can write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(Duration);
 
@@ -13,10 +13,10 @@ pub struct Timestamp(Duration);
 const LAST: Duration = Duration::from_secs(253_402_300_799);
 
 impl Timestamp {
-    /// The end of 9999: what a model that is never unloaded expires at.
+    /// The end of 9999: the expiry of a model that is never unloaded.
     pub const FAR_FUTURE: Self = Self(LAST);
 
-    /// The point `since_epoch` after 1970.
+    /// The time `since_epoch` after 1970.
     pub fn from_unix(since_epoch: Duration) -> Self {
         Self(since_epoch.min(LAST))
     }
@@ -26,7 +26,7 @@ impl Timestamp {
         self.0.as_secs()
     }
 
-    /// This point later by `duration`.
+    /// This time plus `duration`.
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         Self::from_unix(self.0.saturating_add(duration))

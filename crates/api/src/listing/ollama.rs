@@ -6,20 +6,20 @@ use serde_json::{Map, Value};
 
 use crate::{Capability, Timestamp};
 
-/// The answer to `/api/version`.
+/// The response of `/api/version`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Version {
     version: &'static str,
 }
 
 impl Default for Version {
-    /// The release of Ollama whose API this is. Clients refuse older ones and parse plain digits only.
+    /// The Ollama release whose API this implements. Clients reject older ones and parse plain digits only.
     fn default() -> Self {
         Self { version: "0.13.5" }
     }
 }
 
-/// The answer to `/api/tags`.
+/// The response of `/api/tags`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TagList {
     models: Vec<ModelEntry>,
@@ -38,24 +38,24 @@ impl TagList {
 pub struct ModelEntry {
     /// The short name, with tag.
     pub name: String,
-    /// The same.
+    /// Same as `name`.
     pub model: String,
     /// When its manifest was written.
     pub modified_at: Timestamp,
-    /// Bytes of all layers and the configuration.
+    /// Total bytes of layers and configuration.
     pub size: u64,
     /// SHA-256 of its manifest.
     pub digest: String,
-    /// What kind of model it is.
+    /// Format, architecture and size.
     pub details: Details,
-    /// What it can do.
+    /// Its capabilities.
     pub capabilities: Vec<Capability>,
 }
 
-/// What kind of model it is.
+/// Format, architecture and size of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Details {
-    /// The model it was made from.
+    /// The model it was derived from.
     pub parent_model: String,
     /// `gguf`
     pub format: String,
@@ -63,28 +63,28 @@ pub struct Details {
     pub family: String,
     /// All architectures, projectors included.
     pub families: Vec<String>,
-    /// Parameters as people say them, such as `5.1B`.
+    /// Parameter count for display, such as `5.1B`.
     pub parameter_size: String,
-    /// Such as `Q4_K_M`.
+    /// Quantisation, such as `Q4_K_M`.
     pub quantization_level: String,
     /// Trained context length in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_length: Option<u64>,
-    /// Width of an embedding.
+    /// Embedding length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub embedding_length: Option<u64>,
 }
 
-/// The answer to `/api/show`. Empty fields are left out, apart from `model_info`.
+/// The response of `/api/show`. Empty fields are omitted, except `model_info`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ShowReply {
     /// License texts.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub license: String,
-    /// A Modelfile that would make this model.
+    /// A Modelfile that recreates this model.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub modelfile: String,
-    /// Parameters, a line each: [`parameters_text`](super::parameters_text).
+    /// Parameters, one per line: [`parameters_text`](super::parameters_text).
     #[serde(skip_serializing_if = "String::is_empty")]
     pub parameters: String,
     /// The chat template.
@@ -99,24 +99,24 @@ pub struct ShowReply {
     /// Name of the output parser.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub parser: String,
-    /// What kind of model it is.
+    /// Format, architecture and size.
     pub details: Details,
     /// Messages that precede every conversation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Message>,
-    /// The file's metadata without name and template; long arrays empty unless the request was verbose.
+    /// The file's metadata without name and template; long arrays are empty unless the request is verbose.
     pub model_info: Map<String, Value>,
-    /// The same of the projector's file.
+    /// The metadata of the projector's file.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub projector_info: Map<String, Value>,
     /// The file's tensors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tensors: Vec<TensorEntry>,
-    /// What it can do.
+    /// Its capabilities.
     pub capabilities: Vec<Capability>,
     /// When its manifest was written.
     pub modified_at: Timestamp,
-    /// The release of Ollama it needs.
+    /// The minimum Ollama release it requires.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub requires: String,
 }
@@ -133,7 +133,7 @@ pub struct TensorEntry {
     pub shape: Vec<u64>,
 }
 
-/// The answer to `/api/ps`.
+/// The response of `/api/ps`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ProcessList {
     models: Vec<RunningModel>,
@@ -152,15 +152,15 @@ impl ProcessList {
 pub struct RunningModel {
     /// The short name, with tag.
     pub name: String,
-    /// The same.
+    /// Same as `name`.
     pub model: String,
     /// Bytes in memory.
     pub size: u64,
     /// SHA-256 of its manifest.
     pub digest: String,
-    /// What kind of model it is.
+    /// Format, architecture and size.
     pub details: Details,
-    /// When it will be unloaded; [`Timestamp::FAR_FUTURE`] = never.
+    /// When it will be unloaded; [`Timestamp::FAR_FUTURE`]: never.
     pub expires_at: Timestamp,
     /// Bytes in GPU memory.
     pub size_vram: u64,

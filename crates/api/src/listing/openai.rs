@@ -1,4 +1,4 @@
-//! `GET /v1/models`: one shape that readers of OpenAI's and Anthropic's lists both understand.
+//! `GET /v1/models`: one shape that satisfies both OpenAI's and Anthropic's clients.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub struct ModelList {
     last_id: Option<String>,
 }
 
-/// One model, also the answer to `GET /v1/models/{id}`.
+/// One model, also the response of `GET /v1/models/{id}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ModelObject {
     id: String,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-/// A line per value: the name padded to 30 characters, a blank, the value. Texts are quoted as JSON, which clients parse;
+/// One line per value: the name padded to 30 characters, a space, the value. Strings are JSON-quoted, which clients parse;
 /// lists become several lines.
 ///
 /// ```

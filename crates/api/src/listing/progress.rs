@@ -1,25 +1,25 @@
-//! Lines of progress while models are pulled or created.
+//! Progress lines of pulling and creating models.
 
 use serde::Serialize;
 
 /// One line of `/api/pull` or `/api/create`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Progress {
-    /// What is being done; the last line says `success`.
+    /// The status; `success` in the last line.
     pub status: String,
-    /// The layer it is about.
+    /// The digest of the layer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The layer's bytes.
+    /// The layer's size in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// How many of them are there.
+    /// The bytes completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed: Option<u64>,
 }
 
 impl Progress {
-    /// A line without figures.
+    /// A line with only a status.
     pub fn status(status: impl Into<String>) -> Self {
         Self { status: status.into(), ..Self::default() }
     }
@@ -29,7 +29,7 @@ impl Progress {
         Self::status("success")
     }
 
-    /// A layer on its way; the line shows the first 12 digits of its digest `sha256:HEX`.
+    /// Progress of a layer; the line shows the first 12 digits of its digest `sha256:HEX`.
     pub fn layer(digest: &str, completed: u64, total: u64) -> Self {
         let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
         let short: String = hex.chars().take(12).collect();
@@ -41,9 +41,9 @@ impl Progress {
         }
     }
 
-    /// The line, with its end.
+    /// The line with its line break.
     pub fn to_line(&self) -> Vec<u8> {
-        // Texts and numbers always become JSON.
+        // Serialising strings and integers cannot fail.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');
         line

@@ -1,4 +1,4 @@
-//! Tool calls of earlier turns, and which result answers which call.
+//! Tool calls of earlier turns, and the matching of results to calls.
 
 use rullama_chat::{Message, ToolCall};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::ApiError;
 use crate::fields::Field;
 
-/// Arguments as text of a JSON object (OpenAI), or the object itself.
+/// Arguments as the JSON text of an object (OpenAI), or the object itself.
 pub(super) fn arguments(field: Option<Field>) -> Result<Value, ApiError> {
     let Some(Field { value, path }) = field else { return Ok(Value::Object(Default::default())) };
     let wrong = || ApiError::field(path.clone(), "a JSON object");
@@ -21,20 +21,20 @@ pub(super) fn arguments(field: Option<Field>) -> Result<Value, ApiError> {
     }
 }
 
-/// More than any model makes; lists are searched one by one.
+/// More than any model emits; lists are searched linearly.
 const MOST_CALLS: usize = 1024;
 
-/// A call that results may answer.
+/// A call without a result yet.
 struct Pending {
-    /// The id the client knows.
+    /// The id that the client sent.
     id: Option<String>,
-    /// The id that only this call has.
+    /// The id made unique.
     unique_id: Option<String>,
     name: String,
-    is_answered: bool,
+    has_result: bool,
 }
 
-/// Gives every result the id and the name of the call it answers: by id, by name, then by order. Some clients replay calls
+/// Gives every result the id and the name of its call: matched by id, by name, then by order. Some clients replay calls
 /// without ids.
 pub(super) fn match_results(messages: &mut [Message]) -> Result<(), ApiError> {
     let mut pending: Vec<Pending> = Vec::new();
@@ -51,23 +51,23 @@ pub(super) fn match_results(messages: &mut [Message]) -> Result<(), ApiError> {
                     id,
                     unique_id: call.id.clone(),
                     name: call.name.clone(),
-                    is_answered: false,
+                    has_result: false,
                 })
                 .collect();
             continue;
         }
-        let call = answered(&mut pending, message).ok_or(ApiError::ResultWithoutCall { index })?;
-        call.is_answered = true;
+        let call = call_of(&mut pending, message).ok_or(ApiError::ResultWithoutCall { index })?;
+        call.has_result = true;
         message.name = Some(call.name.clone());
         message.tool_call_id = call.unique_id.clone();
     }
     Ok(())
 }
 
-/// Which call a result answers.
-fn answered<'a>(pending: &'a mut [Pending], result: &Message) -> Option<&'a mut Pending> {
+/// The call that a result belongs to.
+fn call_of<'a>(pending: &'a mut [Pending], result: &Message) -> Option<&'a mut Pending> {
     let open = |is: &dyn Fn(&Pending) -> bool| {
-        pending.iter().position(|call| !call.is_answered && is(call))
+        pending.iter().position(|call| !call.has_result && is(call))
     };
     let found = open(&|call| call.id.is_some() && call.id == result.tool_call_id)
         .or_else(|| open(&|call| result.name.as_deref() == Some(&call.name)))
@@ -75,7 +75,7 @@ fn answered<'a>(pending: &'a mut [Pending], result: &Message) -> Option<&'a mut 
     pending.get_mut(found)
 }
 
-/// The template finds a result's call by its id alone.
+/// Makes ids unique: the template finds a result's call by id alone.
 fn make_ids_unique(calls: &mut [ToolCall]) {
     for i in 0..calls.len() {
         let taken = |id: &Option<String>, calls: &[ToolCall]| {
@@ -109,7 +109,7 @@ mod tests {
         message
     }
 
-    /// The tools that results are matched to.
+    /// The names of the calls that results are matched to.
     fn matched(calls: Vec<ToolCall>, results: Vec<Message>) -> Vec<(String, String)> {
         let mut messages = vec![Message { tool_calls: calls, ..Message::new("assistant", "") }];
         messages.extend(results);

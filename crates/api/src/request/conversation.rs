@@ -1,4 +1,4 @@
-//! Messages of any API put together into one conversation.
+//! Builds one conversation from the messages of any API.
 
 use rullama_chat::{Content, Conversation, Message, Part, Tool};
 use serde_json::{Map, Value};
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use super::{calls, tools};
 use crate::{ApiError, ChatInput, Media, MediaKind, Prefill};
 
-/// Key of a media part under which its file's position stands.
+/// Key of a media part that holds its file's index.
 const FILE: &str = "media";
 
-/// Messages and files, collected in the order they are read.
+/// Messages and files, in the order they are read.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     pub(crate) messages: Vec<Message>,
@@ -22,12 +22,12 @@ pub(crate) struct Pieces {
     parts: Vec<Part>,
 }
 
-/// Whether a trailing assistant message begins the answer.
+/// Whether a trailing assistant message is the beginning of the reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trailing {
     /// The model continues it.
     Prefill,
-    /// It is a turn of its own.
+    /// It is a complete turn.
     Turn,
 }
 
@@ -49,7 +49,7 @@ impl Builder {
         !self.files.is_empty()
     }
 
-    /// Adds a system message unless there is nothing in it.
+    /// Adds a system message unless it is empty.
     pub(crate) fn system(&mut self, text: Option<String>) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             self.messages.push(Message::new("system", text));
@@ -71,7 +71,7 @@ impl Builder {
         Ok(ChatInput { conversation, media, prefill })
     }
 
-    /// The files in the order of the messages, which may differ from the order they were read in.
+    /// The files in the order of the messages, which may differ from the order they were read.
     fn media_in_order(&mut self) -> Result<Vec<Media>, ApiError> {
         let mut media = Vec::new();
         for message in &mut self.messages {
@@ -110,7 +110,7 @@ impl Builder {
 }
 
 impl Pieces {
-    /// Adds text, joined to the text before it by `separator`: the template would strip and concatenate the parts.
+    /// Adds text, joined to the previous text by `separator`: the template would strip and concatenate the parts.
     pub(crate) fn text(&mut self, text: String, separator: &str) {
         match self.parts.last_mut() {
             Some(Part { text: Some(before), .. }) => {
@@ -129,7 +129,7 @@ impl Pieces {
         self.parts.is_empty()
     }
 
-    /// Plain text where there is nothing else.
+    /// Plain text if there are no other parts.
     pub(crate) fn into_content(mut self) -> Content {
         match self.parts.as_mut_slice() {
             [] => Content::Text(String::new()),

@@ -1,4 +1,4 @@
-//! llama.cpp's extra requests: `/tokenize`, `/detokenize`, `/apply-template`, `/lora-adapters`.
+//! llama.cpp's additional requests: `/tokenize`, `/detokenize`, `/apply-template`, `/lora-adapters`.
 
 use serde_json::Value;
 
@@ -10,22 +10,22 @@ use crate::{ApiError, ChatInput, LoraScale};
 /// `POST /tokenize`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenizeRequest {
-    /// The model; absent = the loaded one.
+    /// The model; absent: the loaded one.
     pub model: Option<String>,
     /// The text.
     pub content: String,
-    /// Whether to add the token that begins a text.
+    /// Whether to add the beginning-of-sequence token.
     pub add_special: bool,
     /// Whether control tokens in the text are recognised.
     pub parse_special: bool,
-    /// Whether each token's text is wanted too.
+    /// Whether each token's text is requested too.
     pub with_pieces: bool,
 }
 
 /// `POST /detokenize`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DetokenizeRequest {
-    /// The model; absent = the loaded one.
+    /// The model; absent: the loaded one.
     pub model: Option<String>,
     /// The tokens, not yet checked against the vocabulary.
     pub tokens: Vec<u32>,
@@ -34,7 +34,7 @@ pub struct DetokenizeRequest {
 /// `POST /apply-template`
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApplyTemplateRequest {
-    /// The model; absent = the loaded one.
+    /// The model; absent: the loaded one.
     pub model: Option<String>,
     /// The messages and tools.
     pub chat: ChatInput,
@@ -42,7 +42,7 @@ pub struct ApplyTemplateRequest {
     pub think: Option<bool>,
 }
 
-/// Reads the body of `POST /tokenize`.
+/// Parses the body of `POST /tokenize`.
 pub fn tokenize(body: &[u8]) -> Result<TokenizeRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     Ok(TokenizeRequest {
@@ -54,7 +54,7 @@ pub fn tokenize(body: &[u8]) -> Result<TokenizeRequest, ApiError> {
     })
 }
 
-/// Reads the body of `POST /detokenize`.
+/// Parses the body of `POST /detokenize`.
 pub fn detokenize(body: &[u8]) -> Result<DetokenizeRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     Ok(DetokenizeRequest {
@@ -63,7 +63,7 @@ pub fn detokenize(body: &[u8]) -> Result<DetokenizeRequest, ApiError> {
     })
 }
 
-/// Reads the body of `POST /apply-template`, whose messages and tools are OpenAI's.
+/// Parses the body of `POST /apply-template`, whose messages and tools are OpenAI's.
 pub fn apply_template(body: &[u8]) -> Result<ApplyTemplateRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let model = model(&mut fields)?;
@@ -77,7 +77,7 @@ pub fn apply_template(body: &[u8]) -> Result<ApplyTemplateRequest, ApiError> {
     Ok(ApplyTemplateRequest { model, chat: builder.finish(tools, Trailing::Prefill)?, think })
 }
 
-/// Reads the body of `POST /lora-adapters`: scales by adapter; those not listed are 0.
+/// Parses the body of `POST /lora-adapters`: scales by adapter; those not listed are 0.
 pub fn lora_adapters(body: &[u8]) -> Result<Vec<LoraScale>, ApiError> {
     let value @ Value::Array(_) = parse_json(body)? else {
         return Err(ApiError::field("body", "a list of adapters"));

@@ -1,11 +1,11 @@
-//! Fields that several APIs have in common.
+//! Fields that several APIs share.
 
 use serde_json::Value;
 
 use crate::fields::{Field, Fields};
 use crate::{ApiError, Format, GenerationRequest, Grammar, KeepAlive, LoraScale, PromptText};
 
-/// The model's name, which must be there.
+/// The model's name, which is required.
 pub(super) fn model(fields: &mut Fields) -> Result<String, ApiError> {
     match fields.string("model")? {
         Some(model) if !model.is_empty() => Ok(model),
@@ -18,7 +18,7 @@ pub(super) fn keep_alive(fields: &mut Fields) -> Result<Option<KeepAlive>, ApiEr
     fields.take("keep_alive").map(|field| KeepAlive::read(&field)).transpose()
 }
 
-/// `stream`, `keep_alive`, `truncate`, `shift` and `lora`, which every request may have.
+/// `stream`, `keep_alive`, `truncate`, `shift` and `lora`, accepted in every request.
 pub(super) fn settings(
     fields: &mut Fields,
     request: &mut GenerationRequest,
@@ -44,7 +44,7 @@ pub(super) fn lora(field: Field) -> Result<Vec<LoraScale>, ApiError> {
         .collect()
 }
 
-/// Ollama's `think`: a boolean or a level. Gemma 4 knows no levels, so that each of them means yes.
+/// Ollama's `think`: a boolean or a level. Gemma 4 has no levels, so each of them means true.
 pub(super) fn think(field: &Field) -> Result<bool, ApiError> {
     match &field.value {
         Value::Bool(think) => Ok(*think),
@@ -55,7 +55,7 @@ pub(super) fn think(field: &Field) -> Result<bool, ApiError> {
     }
 }
 
-/// Ollama's `format`: `"json"`, a schema, or nothing.
+/// Ollama's `format`: `"json"`, a schema, or absent.
 pub(super) fn ollama_format(field: Option<Field>) -> Result<Format, ApiError> {
     match field.map(|field| field.value) {
         None => Ok(Format::Text),
@@ -74,7 +74,7 @@ pub(super) fn schema(field: Field) -> Result<Format, ApiError> {
     }
 }
 
-/// A grammar in llama.cpp's notation, or in llguidance's if its first line says so.
+/// A grammar in llama.cpp's GBNF, or in llguidance's notation if its first line says so.
 pub(super) fn grammar(field: Field) -> Result<Format, ApiError> {
     let text = field.string()?;
     Ok(match text {
@@ -96,7 +96,7 @@ pub(super) fn logprobs(fields: &mut Fields) -> Result<Option<u8>, ApiError> {
     }
 }
 
-/// A text, a list of texts, token ids, or a list of those.
+/// A text, a list of texts, token ids, or a list of token-id lists.
 pub(super) fn prompts(field: Field) -> Result<Vec<PromptText>, ApiError> {
     if let Some(tokens) = field.token_ids() {
         return Ok(vec![PromptText::Tokens(tokens)]);
@@ -104,7 +104,7 @@ pub(super) fn prompts(field: Field) -> Result<Vec<PromptText>, ApiError> {
     if let Value::String(text) = field.value {
         return Ok(vec![PromptText::Text(text)]);
     }
-    const EXPECTED: &str = "a string, a list of strings, token ids, or a list of those";
+    const EXPECTED: &str = "a string, a list of strings, token ids, or a list of token-id lists";
     let Field { value: Value::Array(_), .. } = &field else { return Err(field.wrong(EXPECTED)) };
     field
         .list()?

@@ -1,4 +1,4 @@
-//! Tool declarations and the choice among them.
+//! Tool declarations and `tool_choice`.
 
 use rullama_chat::Tool;
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use crate::fields::{Field, Fields};
 use crate::{ApiError, ToolChoice};
 
-/// More than any client declares; lists are searched one by one.
+/// More than any client declares; lists are searched linearly.
 const MOST_TOOLS: usize = 1024;
 
-/// Refuses lists that only an attacker sends.
+/// Refuses excessively long lists.
 pub(super) fn check_count(tools: &[Tool]) -> Result<(), ApiError> {
     match tools.len() {
         0..=MOST_TOOLS => Ok(()),
@@ -17,7 +17,7 @@ pub(super) fn check_count(tools: &[Tool]) -> Result<(), ApiError> {
     }
 }
 
-/// OpenAI's and Ollama's `[{"type": "function", "function": {…}}]`. Schemas stay untouched.
+/// OpenAI's and Ollama's `[{"type": "function", "function": {…}}]`. Schemas are not changed.
 pub(super) fn nested(list: Vec<Field>) -> Result<Vec<Tool>, ApiError> {
     list.into_iter()
         .map(|field| {
@@ -49,7 +49,7 @@ fn function_type(tool: &mut Fields) -> Result<(), ApiError> {
     }
 }
 
-/// `tool_choice` of Chat Completions and Responses, which differ in where the name stands.
+/// `tool_choice` of Chat Completions and Responses, which differ in the position of the name.
 pub(super) fn choice(field: Option<Field>, tools: &[Tool]) -> Result<ToolChoice, ApiError> {
     check_count(tools)?;
     let Some(field) = field else { return Ok(ToolChoice::Auto) };
@@ -80,7 +80,7 @@ pub(super) fn choice(field: Option<Field>, tools: &[Tool]) -> Result<ToolChoice,
     }
 }
 
-/// At least one call, which needs a tool to call.
+/// At least one call, which requires declared tools.
 pub(super) fn required(tools: &[Tool], field: &Field) -> Result<ToolChoice, ApiError> {
     if tools.is_empty() {
         return Err(field.wrong("used together with `tools`"));
@@ -88,7 +88,7 @@ pub(super) fn required(tools: &[Tool], field: &Field) -> Result<ToolChoice, ApiE
     Ok(ToolChoice::Required)
 }
 
-/// A name that one of the declarations bears.
+/// The name, if it is declared.
 pub(super) fn known(name: String, tools: &[Tool], path: &str) -> Result<String, ApiError> {
     if tools.iter().any(|tool| tool.name() == name) {
         Ok(name)

@@ -1,11 +1,11 @@
-//! Anthropic's answers to messages.
+//! Anthropic's message responses.
 
 use serde_json::{Map, Value, json};
 
 use super::{Item, Reply, ReplyWriter, SSE, Usage, frame};
 use crate::{Dialect, DoneReason, Environment, GenerationEvent, GenerationRequest, hex_id};
 
-/// Writes answers of `/v1/messages`. Blocks have contiguous indices and at most one is open.
+/// Writes responses of `/v1/messages`. Blocks have contiguous indices and at most one is open.
 #[derive(Debug, Clone)]
 pub struct MessagesWriter {
     id: String,
@@ -14,7 +14,7 @@ pub struct MessagesWriter {
     is_started: bool,
     is_finished: bool,
     has_calls: bool,
-    /// The block that is open.
+    /// The open block.
     open: Option<Block>,
     /// The index of the next block.
     next: usize,
@@ -26,7 +26,7 @@ enum Block {
     Text,
 }
 
-/// The answer to `/v1/messages/count_tokens`.
+/// The response of `/v1/messages/count_tokens`.
 pub fn token_count(input_tokens: u64) -> Value {
     json!({ "input_tokens": input_tokens })
 }
@@ -67,7 +67,7 @@ impl MessagesWriter {
         }
     }
 
-    /// Makes `block` the open one.
+    /// Opens `block`, closing the current one.
     fn block(&mut self, block: Block, out: &mut Vec<u8>) {
         if self.open == Some(block) {
             return;
@@ -83,7 +83,7 @@ impl MessagesWriter {
         self.next += 1;
     }
 
-    /// The index of the block that was begun last.
+    /// The index of the current block.
     fn index(&self) -> usize {
         self.next.saturating_sub(1)
     }
@@ -215,7 +215,7 @@ fn stop(reason: Option<&DoneReason>, has_calls: bool) -> (Option<&'static str>, 
     }
 }
 
-/// An event whose data begin with its type.
+/// Sends an event; its data starts with its type.
 fn send(out: &mut Vec<u8>, kind: &str, fields: Value) {
     let mut data = Map::new();
     data.insert("type".to_owned(), kind.into());

@@ -1,4 +1,4 @@
-//! Answers with vectors.
+//! Embedding responses.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use serde::Serialize;
 use crate::EmbeddingEncoding;
 use crate::environment::nanoseconds;
 
-/// The answer to `/api/embed`; all fields are always there.
+/// The response of `/api/embed`; all fields are always present.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OllamaEmbeddings {
     /// The model.
     pub model: String,
-    /// A vector per text.
+    /// One vector per text.
     pub embeddings: Vec<Vec<f32>>,
-    /// Nanoseconds in all.
+    /// Total nanoseconds.
     pub total_duration: u64,
     /// Nanoseconds of loading the model.
     pub load_duration: u64,
@@ -25,7 +25,7 @@ pub struct OllamaEmbeddings {
 }
 
 impl OllamaEmbeddings {
-    /// An answer.
+    /// A response.
     pub fn new(
         model: impl Into<String>,
         embeddings: Vec<Vec<f32>>,
@@ -43,14 +43,14 @@ impl OllamaEmbeddings {
     }
 }
 
-/// The answer to `/api/embeddings`.
+/// The response of `/api/embeddings`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OllamaEmbedding {
     /// The vector; empty for an empty prompt.
     pub embedding: Vec<f32>,
 }
 
-/// The answer to `/v1/embeddings`.
+/// The response of `/v1/embeddings`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OpenAiEmbeddings {
     object: &'static str,
@@ -80,7 +80,7 @@ struct EmbeddingUsage {
 }
 
 impl OpenAiEmbeddings {
-    /// An answer.
+    /// A response.
     pub fn new(
         model: impl Into<String>,
         embeddings: Vec<Vec<f32>>,

@@ -33,7 +33,7 @@ pub(super) fn done(out: &mut Vec<u8>) {
     out.extend_from_slice(b"data: [DONE]\n\n");
 }
 
-/// A comment, which readers of server-sent events skip.
+/// A comment, which clients of server-sent events skip.
 pub(super) fn comment(out: &mut Vec<u8>) {
     out.extend_from_slice(b":\n\n");
 }

@@ -1,4 +1,4 @@
-//! llama.cpp's extra answers.
+//! llama.cpp's additional responses.
 
 mod metrics;
 
@@ -7,7 +7,7 @@ pub use metrics::Metrics;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The answer to `/health` while all is well; otherwise it is [`ApiError::Loading`](crate::ApiError::Loading).
+/// The response of `/health` when the server is ready; otherwise [`ApiError::Loading`](crate::ApiError::Loading).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Health {
     status: &'static str,
@@ -19,7 +19,7 @@ impl Default for Health {
     }
 }
 
-/// The answer to `/tokenize`.
+/// The response of `/tokenize`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tokenized {
     /// The tokens.
@@ -30,7 +30,7 @@ pub struct Tokenized {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Tokens {
-    /// Ids alone.
+    /// Ids only.
     Ids(Vec<u32>),
     /// Ids with texts.
     Pieces(Vec<TokenPiece>),
@@ -45,11 +45,11 @@ pub struct TokenPiece {
     pub piece: Piece,
 }
 
-/// The text of a token, or its bytes where they are not whole characters.
+/// The text of a token, or its bytes if they are not complete characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Piece {
-    /// Whole characters.
+    /// Complete characters.
     Text(String),
     /// Other bytes.
     Bytes(Vec<u8>),
@@ -61,14 +61,14 @@ impl From<Vec<u8>> for Piece {
     }
 }
 
-/// The answer to `/detokenize`.
+/// The response of `/detokenize`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Detokenized {
     /// The text.
     pub content: String,
 }
 
-/// The answer to `/apply-template`.
+/// The response of `/apply-template`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AppliedTemplate {
     /// The rendered prompt.
@@ -78,7 +78,7 @@ pub struct AppliedTemplate {
 /// One adapter of `GET /lora-adapters`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoraAdapter {
-    /// Its number.
+    /// Its index.
     pub id: u32,
     /// Its file.
     pub path: String,
@@ -86,18 +86,18 @@ pub struct LoraAdapter {
     pub scale: f32,
 }
 
-/// The answer to `/props`.
+/// The response of `/props`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Props {
-    /// What requests start from.
+    /// Default settings of requests.
     pub default_generation_settings: GenerationSettings,
-    /// How many requests run at once.
+    /// How many requests run concurrently.
     pub total_slots: u32,
     /// The model's file or name.
     pub model_path: String,
     /// The model's chat template.
     pub chat_template: String,
-    /// What it reads besides text.
+    /// Input modalities other than text.
     pub modalities: Modalities,
     /// Name and version of this program.
     pub build_info: String,
@@ -114,7 +114,7 @@ pub struct GenerationSettings {
     pub params: Map<String, Value>,
 }
 
-/// What a model reads besides text.
+/// Input modalities of a model other than text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Modalities {
     /// Images.
@@ -126,17 +126,17 @@ pub struct Modalities {
 /// One slot of `GET /slots`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Slot {
-    /// Its number.
+    /// Its index.
     pub id: u32,
-    /// The request it works on; −1 = none.
+    /// The current request; −1 = none.
     pub id_task: i64,
     /// Context length in tokens.
     pub n_ctx: u64,
-    /// Whether it works on a request.
+    /// Whether it is processing a request.
     pub is_processing: bool,
-    /// Options of that request.
+    /// Options of the current request.
     pub params: Map<String, Value>,
-    /// How far it is.
+    /// Progress of the current request.
     pub next_token: NextToken,
 }
 
@@ -147,6 +147,6 @@ pub struct NextToken {
     pub n_decoded: u64,
     /// Tokens left; −1 = no limit.
     pub n_remain: i64,
-    /// Whether another one follows.
+    /// Whether another token follows.
     pub has_next_token: bool,
 }

@@ -17,7 +17,7 @@ pub(super) fn list(logprobs: &[TokenLogprob]) -> Value {
     logprobs.iter().map(entry).collect()
 }
 
-/// What stands under `logprobs` in Chat Completions; null without any.
+/// The `logprobs` object of Chat Completions; null without any.
 pub(super) fn chat(logprobs: &[TokenLogprob]) -> Value {
     if logprobs.is_empty() {
         return Value::Null;
@@ -25,7 +25,7 @@ pub(super) fn chat(logprobs: &[TokenLogprob]) -> Value {
     json!({ "content": list(logprobs), "refusal": null })
 }
 
-/// What stands under `logprobs` in Completions. `offset` is the number of characters before these tokens.
+/// The `logprobs` object of Completions. `offset` is the number of characters before these tokens.
 pub(super) fn legacy(logprobs: &[TokenLogprob], offset: &mut usize) -> Value {
     if logprobs.is_empty() {
         return Value::Null;
@@ -54,7 +54,7 @@ fn single(logprob: &TokenLogprob) -> Value {
     })
 }
 
-/// The shortest decimal that is this f32, instead of all digits of the f64 it widens to.
+/// The shortest decimal that round-trips the f32, instead of all digits of the widened f64.
 fn number(logprob: f32) -> Value {
     let shortest = logprob.to_string().parse().unwrap_or(f64::from(logprob));
     Value::from(if logprob.is_finite() { shortest } else { MINUS_INFINITY })

@@ -1,4 +1,4 @@
-//! Ollama's answers to chat and generate.
+//! Ollama's responses to chat and generate.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::{
     Dialect, DoneReason, Environment, GenerationEvent, GenerationRequest, Input, Stats, call_id,
 };
 
-/// Writes answers of `/api/chat` and `/api/generate`.
+/// Writes responses of `/api/chat` and `/api/generate`.
 #[derive(Debug, Clone)]
 pub struct OllamaWriter {
     model: String,
@@ -24,7 +24,7 @@ enum Shape {
     Generate { raw: bool },
 }
 
-/// What is new in a line.
+/// The new content of a line.
 #[derive(Default)]
 struct News<'a> {
     text: &'a str,
@@ -49,14 +49,14 @@ impl OllamaWriter {
         Self { model, shape, usage: Usage::default(), calls: 0, is_finished: false }
     }
 
-    /// The answer to a request without messages or prompt: the model was loaded, or unloaded.
+    /// The response to a request without messages or prompt: the model was loaded, or unloaded.
     pub fn loaded(&self, environment: &mut dyn Environment, unloaded: bool) -> Value {
         let mut line = self.line(environment, News::default(), true);
         line.insert("done_reason".to_owned(), if unloaded { "unload" } else { "load" }.into());
         Value::Object(line)
     }
 
-    /// The answer to a request with `_debug_render_only`.
+    /// The response to a request with `_debug_render_only`.
     pub fn rendered(
         &self,
         environment: &mut dyn Environment,
@@ -99,14 +99,14 @@ impl OllamaWriter {
             message.into_iter().for_each(|(name, value)| set(&name, value));
         }
         set("done", done.into());
-        // One client demands an array in every line.
+        // One client expects an array in every line.
         if self.shape != Shape::Chat {
             set("context", json!([]));
         }
         line
     }
 
-    /// A call with its id and its place among the calls.
+    /// A call with its id and index.
     fn call(
         &mut self,
         environment: &mut dyn Environment,
@@ -121,7 +121,7 @@ impl OllamaWriter {
         })
     }
 
-    /// Why it ended, and all six figures, also those that are zero.
+    /// The reason and all six counters, including zeros.
     fn finish(&self, line: &mut Map<String, Value>, reason: Option<&DoneReason>, stats: &Stats) {
         let reason = if reason == Some(&DoneReason::Length) { "length" } else { "stop" };
         let figures = [
@@ -189,7 +189,7 @@ impl ReplyWriter for OllamaWriter {
         frame::line(out, &Value::Object(line));
     }
 
-    /// Nothing: a blank line makes clients fail.
+    /// Nothing: clients fail on a blank line.
     fn keep_alive(&mut self, _: &mut dyn Environment, _: &mut Vec<u8>) {}
 
     fn is_finished(&self) -> bool {

@@ -1,4 +1,4 @@
-//! OpenAI's answers.
+//! OpenAI's responses.
 
 mod chat;
 mod completions;

@@ -1,14 +1,14 @@
-//! A whole answer, collected from events.
+//! A complete reply, collected from events.
 
 use serde_json::{Map, Value};
 
 use super::Usage;
 use crate::{ApiError, DoneReason, GenerationEvent, GenerationRequest, Stats, TokenLogprob};
 
-/// An answer with all its choices.
+/// A reply with all its choices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// Tokens.
+    /// Token counts.
     pub usage: Usage,
     /// The choices; at least one.
     pub choices: Vec<Choice>,
@@ -17,15 +17,15 @@ pub struct Reply {
 /// One choice.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Choice {
-    /// Thoughts, text and calls in the order they came; neighbours of a kind are one item.
+    /// Thoughts, text and calls in order; adjacent pieces of a kind are one item.
     pub items: Vec<Item>,
-    /// Why it ended; absent while it goes on.
+    /// Why it ended; absent while it is running.
     pub reason: Option<DoneReason>,
-    /// Its tokens and times.
+    /// Its token counts and times.
     pub stats: Stats,
 }
 
-/// A piece of an answer.
+/// An item of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// A thought.
@@ -34,7 +34,7 @@ pub enum Item {
     Text {
         /// The text.
         text: String,
-        /// Its tokens, where the request wants log-probabilities.
+        /// Its tokens, if the request wants log-probabilities.
         logprobs: Vec<TokenLogprob>,
     },
     /// A tool call.
@@ -47,13 +47,13 @@ pub enum Item {
 }
 
 impl Reply {
-    /// An empty answer with the choices a request wants.
+    /// An empty reply with the number of choices of a request.
     pub fn new(request: &GenerationRequest) -> Self {
         let choices = vec![Choice::default(); request.choices() as usize];
         Self { usage: Usage::default(), choices }
     }
 
-    /// Adds an event. The error is the one of [`GenerationEvent::Failed`].
+    /// Adds an event. Returns the error of [`GenerationEvent::Failed`].
     pub fn push(&mut self, event: GenerationEvent) -> Result<(), ApiError> {
         let index = match &event {
             GenerationEvent::Started { .. } => {
@@ -78,7 +78,7 @@ impl Reply {
         self.choices.iter().all(|choice| choice.reason.is_some())
     }
 
-    /// The first choice, the only one in most APIs.
+    /// The first choice; most APIs have only one.
     pub(super) fn first(&self) -> Choice {
         self.choices.first().cloned().unwrap_or_default()
     }

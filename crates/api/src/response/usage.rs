@@ -4,16 +4,16 @@ use serde_json::{Value, json};
 
 use crate::{GenerationEvent, Stats};
 
-/// Tokens of a whole answer.
+/// Token counts of a reply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Tokens of the prompts, cached ones included.
+    /// Tokens of the prompts, including cached ones.
     pub prompt_tokens: u64,
-    /// How many of them came from the cache.
+    /// The number of prompt tokens from the cache.
     pub cached_tokens: u64,
     /// Generated tokens of all choices.
     pub completion_tokens: u64,
-    /// How many of them were thoughts.
+    /// The number of generated tokens in thoughts.
     pub reasoning_tokens: u64,
 }
 
@@ -39,7 +39,7 @@ impl Usage {
         self.prompt_tokens.saturating_add(self.completion_tokens)
     }
 
-    /// As Chat Completions and Completions write it.
+    /// The form of Chat Completions and Completions.
     pub(super) fn completions(self) -> Value {
         json!({
             "prompt_tokens": self.prompt_tokens,
@@ -50,7 +50,7 @@ impl Usage {
         })
     }
 
-    /// As Responses writes it.
+    /// The form of Responses.
     pub(super) fn responses(self) -> Value {
         json!({
             "input_tokens": self.prompt_tokens,
@@ -61,7 +61,7 @@ impl Usage {
         })
     }
 
-    /// As transcriptions write it.
+    /// The form of transcriptions.
     pub(super) fn transcription(self) -> Value {
         json!({
             "type": "tokens",
@@ -71,7 +71,7 @@ impl Usage {
         })
     }
 
-    /// As Anthropic writes it: tokens from the cache are no input tokens.
+    /// Anthropic's form: tokens from the cache are not input tokens.
     pub(super) fn anthropic(self) -> Value {
         json!({
             "input_tokens": self.prompt_tokens - self.cached_tokens,

@@ -90,7 +90,7 @@ fn no_arguments_are_an_empty_object() {
 }
 
 #[test]
-fn failure_and_silence() {
+fn failure_and_keep_alive() {
     let failed = GenerationEvent::Failed(ApiError::Busy);
     let stream = stream(&mut writer(), &[started(), failed, text("more")]);
     let last = server_sent(&stream).pop().expect("frames");

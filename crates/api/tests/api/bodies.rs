@@ -1,4 +1,4 @@
-//! Answers in one piece.
+//! Responses without streaming.
 
 use rullama_api::request::openai::{chat_completions, completions};
 use rullama_api::response::Reply;

@@ -1,10 +1,10 @@
-//! The entry point for hostile bytes, which the fuzzer shares.
+//! The entry point for untrusted bytes, shared with the fuzzer.
 
 use rullama_api::request::{anthropic, llamacpp, ollama, openai};
 use rullama_api::{ApiError, ChatInput, GenerationRequest, Input, MediaKind};
 use rullama_chat::{Content, Family, render};
 
-/// All readers on one body; the errors they give.
+/// Runs all parsers on one body; returns their errors.
 pub(crate) fn read_all(body: &[u8]) -> Vec<ApiError> {
     let form = vec![
         openai::FormField { name: "model".into(), bytes: b"m".to_vec() },
@@ -42,7 +42,7 @@ pub(crate) fn read_all(body: &[u8]) -> Vec<ApiError> {
     errors
 }
 
-/// What every accepted request promises.
+/// Invariants of every accepted request.
 fn check(request: &GenerationRequest) {
     assert!(request.n >= 1 && request.choices() >= 1);
     assert!(request.logprobs.is_none_or(|top| top <= 20));
@@ -65,7 +65,7 @@ fn check(request: &GenerationRequest) {
     }
 }
 
-/// Files stand in the order of their markers in the prompt, none without the other.
+/// Files and markers match one to one and are in the same order.
 fn check_markers(input: &ChatInput) {
     let Ok(prompt) = render(&input.conversation, Family::Small) else { return };
     let mut kinds = Vec::new();

@@ -25,7 +25,7 @@ fn bodies() {
 }
 
 #[test]
-fn the_table_of_causes() {
+fn statuses_and_types_by_error() {
     let invalid = "invalid_request_error";
     for (error, status, openai, code, anthropic) in [
         (ApiError::MissingBody, 400, invalid, None, invalid),
@@ -54,7 +54,7 @@ fn the_table_of_causes() {
 }
 
 #[test]
-fn texts_that_clients_look_for() {
+fn texts_that_clients_match_on() {
     let incapable = |capability| ApiError::Incapable { model: "x".into(), capability }.to_string();
     assert_eq!(incapable(Capability::Chat), r#""x" does not support chat"#);
     assert_eq!(incapable(Capability::Completion), r#""x" does not support generate"#);

@@ -1,4 +1,4 @@
-//! Whatever a client sends, a reader answers with a request or an error.
+//! Whatever a client sends, a parser returns a request or an error.
 
 use proptest::prelude::*;
 use rullama_api::request::{anthropic, llamacpp, ollama, openai};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::entry::read_all;
 use super::support::{PNG, WAV, bytes, chat};
 
-/// JSON with the names and values that requests are made of.
+/// JSON with the names and values that occur in requests.
 fn json_value() -> impl Strategy<Value = Value> {
     const NAMES: [&str; 44] = [
         "model",
@@ -112,7 +112,7 @@ fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Messages that are mostly right.
+/// Messages that are mostly valid.
 fn message() -> impl Strategy<Value = Value> {
     let role = prop::sample::select(vec!["system", "user", "assistant", "tool"]);
     (role, json_value(), json_value(), json_value()).prop_map(|(role, content, calls, images)| {
@@ -140,7 +140,7 @@ proptest! {
             }
         }
         for error in read_all(body.to_string().as_bytes()) {
-            // What a client sent wrong is never a fault of the server, which clients would retry.
+            // A client's mistake is never a server error, which clients would retry.
             prop_assert!((400..500).contains(&error.status()), "{error:?}");
             for dialect in [Dialect::Ollama, Dialect::OpenAi, Dialect::Anthropic, Dialect::LlamaCpp] {
                 prop_assert!(error.reply(dialect, "req_1").body.is_object());
@@ -168,7 +168,7 @@ proptest! {
     }
 }
 
-/// Seeds of the fuzzer, of which each is a right request of at least one reader.
+/// Seeds of the fuzzer; each is valid for at least one parser.
 #[test]
 fn every_seed() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/api");
@@ -183,7 +183,7 @@ fn every_seed() {
 }
 
 #[test]
-fn nothing_is_generated_before_the_results() {
+fn tool_results_are_required_before_generation() {
     let openai_call =
         json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}});
     let message = json!({"role": "assistant", "content": null, "tool_calls": [openai_call]});
@@ -200,7 +200,7 @@ fn nothing_is_generated_before_the_results() {
         refused
     );
     assert_eq!(anthropic::messages(&bytes(&anthropic_body)), refused);
-    // Counting and rendering need no answer.
+    // Counting and rendering do not generate.
     assert!(anthropic::count_tokens(&bytes(&anthropic_body)).is_ok());
     assert!(llamacpp::apply_template(&bytes(&body)).is_ok());
 }

@@ -1,4 +1,4 @@
-//! llama.cpp's extras.
+//! llama.cpp's additional routes.
 
 use rullama_api::request::llamacpp;
 use rullama_api::response::llamacpp::{
@@ -30,7 +30,7 @@ fn requests() {
 }
 
 #[test]
-fn answers() {
+fn responses() {
     assert_eq!(json(&Health::default()), r#"{"status":"ok"}"#);
     assert_eq!(json(&Tokenized { tokens: Tokens::Ids(vec![1]) }), r#"{"tokens":[1]}"#);
     let pieces = vec![
@@ -45,7 +45,7 @@ fn answers() {
     assert_eq!(json(&adapter), r#"{"id":0,"path":"a.gguf","scale":0.1}"#);
 }
 
-/// The text of plain values.
+/// A value as JSON text.
 fn json<T: serde::Serialize>(value: &T) -> String {
     to_string(value).expect("plain values")
 }

@@ -1,4 +1,4 @@
-//! Requests of each API into neutral ones, events into exact frames, and what must hold for all inputs.
+//! Requests of each API into neutral ones, events into exact frames, and properties for all inputs.
 
 mod anthropic_requests;
 mod anthropic_stream;

@@ -77,14 +77,14 @@ fn everything() {
         messages[2]["tool_calls"][0]["function"]["arguments"].to_string(),
         r#"{"z":1,"a":2}"#
     );
-    // Results find their calls by name, then by order.
+    // Results are matched to calls by name, then by order.
     assert_eq!(messages[3]["tool_call_id"], messages[2]["tool_calls"][1]["id"]);
     assert_eq!(messages[4]["tool_call_id"], messages[2]["tool_calls"][0]["id"]);
     assert_eq!(messages[4]["name"], "look");
 }
 
 #[test]
-fn no_messages_load_and_unload() {
+fn a_request_without_messages_loads_or_unloads() {
     let request = read(&json!({"model": "m", "messages": []})).expect("a load");
     assert!(request.input == Input::Load && !request.is_unload());
     let request = read(&json!({"model": "m", "keep_alive": 0})).expect("an unload");
@@ -95,7 +95,7 @@ fn no_messages_load_and_unload() {
 }
 
 #[test]
-fn a_trailing_answer_is_continued() {
+fn a_trailing_assistant_message_is_continued() {
     let request = read(&json!({"model": "m", "messages": [
         {"role": "user", "content": "Count."}, {"role": "assistant", "content": "1, 2, ", "thinking": "Easy."},
     ]})).expect("a prefill");

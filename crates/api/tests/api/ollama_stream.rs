@@ -60,7 +60,7 @@ fn generate_lines() {
 }
 
 #[test]
-fn nothing_new_no_line() {
+fn no_line_without_new_content() {
     let mut writer = chat();
     assert_eq!(stream(&mut writer, &[started(), text("")]), "");
     let mut out = Vec::new();

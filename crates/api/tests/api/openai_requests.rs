@@ -31,7 +31,7 @@ fn tools() -> Value {
 fn defaults() {
     let request = with(json!({"service_tier": "auto", "user": "me", "stop": null})).expect("plain");
     assert!(!request.stream && !request.include_usage && request.parallel_tool_calls);
-    // Clients count on an error where the context is too short.
+    // Clients expect an error if the context is too short.
     assert!(!request.truncate && !request.shift);
     assert_eq!(request.tool_choice, ToolChoice::Auto);
     assert_eq!(request.options, Default::default());

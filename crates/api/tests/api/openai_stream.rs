@@ -44,7 +44,7 @@ fn no_usage_unless_requested() {
 }
 
 #[test]
-fn logprobs_stand_beside_the_delta() {
+fn logprobs_are_siblings_of_the_delta() {
     let stream = stream(&mut chat(&json!({})), &[text_with_logprobs()]);
     let chunk = &server_sent(&stream)[1].1["choices"][0];
     assert_eq!(chunk["logprobs"]["content"][0]["top_logprobs"][1]["logprob"], -9999.0);
@@ -96,7 +96,7 @@ fn several_choices_end_together() {
 }
 
 #[test]
-fn failure_and_silence() {
+fn failure_and_keep_alive() {
     let mut writer = chat(&json!({}));
     let failed = GenerationEvent::Failed(ApiError::Internal { message: "device lost".into() });
     let frames = stream(&mut writer, &[failed, done(DoneReason::Stop)]);

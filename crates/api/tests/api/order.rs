@@ -1,4 +1,4 @@
-//! What clients' parsers demand of streams, for any sequence of events.
+//! Invariants of streams that clients' parsers rely on, for any sequence of events.
 
 use proptest::prelude::*;
 use rullama_api::request::ollama;
@@ -54,7 +54,7 @@ fn events() -> impl Strategy<Value = Vec<GenerationEvent>> {
     )
 }
 
-/// The stream, with signs of life between the events.
+/// The stream, with keep-alives between the events.
 fn stream(writer: &mut dyn ReplyWriter, events: &[GenerationEvent]) -> String {
     let mut environment = Fixed(0);
     let mut out = Vec::new();
@@ -69,7 +69,7 @@ fn stream(writer: &mut dyn ReplyWriter, events: &[GenerationEvent]) -> String {
     String::from_utf8(out).expect("frames are text")
 }
 
-/// What the events say, as far as a stream with so many choices shows it; and whether they fail.
+/// The reply that the events describe, as far as a stream with `choices` choices shows it; and whether they fail.
 fn collected(events: &[GenerationEvent], choices: usize) -> (Reply, bool) {
     let body = format!(
         r#"{{"model": "m", "messages": [{{"role": "user", "content": ""}}], "n": {choices}}}"#

@@ -60,7 +60,7 @@ fn items_become_turns() {
 }
 
 #[test]
-fn tools_are_flat_and_foreign_ones_left_out() {
+fn tools_are_flat_and_unsupported_ones_are_skipped() {
     let parameters = json!({"type": "object", "properties": {"z": {}, "a": {}}});
     let request = read(&json!({"model": "m", "input": "hi", "tool_choice": {"type": "function", "name": "f"}, "tools": [
         {"type": "function", "name": "f", "description": "d", "parameters": parameters, "strict": true},

@@ -152,7 +152,7 @@ fn failure() {
 }
 
 #[test]
-fn silence_is_filled_with_events_until_the_first_item() {
+fn keep_alive_sends_events_until_the_first_item() {
     let mut writer = writer();
     let mut environment = Fixed(0);
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! One conversation written for four APIs is read into the same messages.
+//! One conversation written for four APIs is parsed into the same messages.
 
 use proptest::prelude::*;
 use rullama_api::request::{anthropic, ollama, openai};
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use super::entry::read_all;
 use super::support::{PNG, WAV, bytes, chat};
 
-/// A question, and an answer with calls and their results.
+/// A question, and a reply with calls and their results.
 #[derive(Debug, Clone)]
 struct Exchange {
     question: String,
     images: usize,
     thought: Option<String>,
-    answer: String,
+    reply: String,
     calls: Vec<Call>,
-    /// Whether results come in the opposite order of the calls.
+    /// Whether results come in the reverse order of the calls.
     is_reversed: bool,
 }
 
@@ -40,11 +40,11 @@ fn exchange() -> impl Strategy<Value = Exchange> {
         prop::collection::vec(call, 0..4),
         any::<bool>(),
     )
-        .prop_map(|(question, images, thought, answer, calls, is_reversed)| Exchange {
+        .prop_map(|(question, images, thought, reply, calls, is_reversed)| Exchange {
             question,
             images,
             thought,
-            answer,
+            reply,
             calls,
             is_reversed,
         })
@@ -65,7 +65,7 @@ impl Exchange {
         let calls: Vec<Value> = self.calls.iter().enumerate().map(call).collect();
         let mut messages = vec![
             json!({"role": "user", "content": self.question, "images": vec![PNG; self.images]}),
-            json!({"role": "assistant", "content": self.answer, "thinking": self.thought, "tool_calls": calls}),
+            json!({"role": "assistant", "content": self.reply, "thinking": self.thought, "tool_calls": calls}),
         ];
         messages.extend(self.results().iter().map(|(i, call)| {
             let images = vec![PNG; usize::from(call.has_image)];
@@ -88,7 +88,7 @@ impl Exchange {
         let calls: Vec<Value> = self.calls.iter().enumerate().map(call).collect();
         let mut messages = vec![
             json!({"role": "user", "content": parts(&self.question, self.images)}),
-            json!({"role": "assistant", "content": self.answer, "reasoning_content": self.thought, "tool_calls": calls}),
+            json!({"role": "assistant", "content": self.reply, "reasoning_content": self.thought, "tool_calls": calls}),
         ];
         messages.extend(self.results().iter().map(|(i, call)| {
             let content = parts(&call.result, usize::from(call.has_image));
@@ -114,7 +114,7 @@ impl Exchange {
                 .map(|thought| json!({"type": "reasoning", "encrypted_content": thought})),
         );
         items.push(
-            json!({"role": "assistant", "content": [{"type": "output_text", "text": self.answer}]}),
+            json!({"role": "assistant", "content": [{"type": "output_text", "text": self.reply}]}),
         );
         items.extend(self.calls.iter().enumerate().map(|(i, call)| {
             let arguments = json!({"a": call.argument}).to_string();
@@ -134,13 +134,13 @@ impl Exchange {
             blocks.push(json!({"type": "text", "text": text}));
             blocks
         };
-        let mut answer: Vec<Value> = self
+        let mut reply: Vec<Value> = self
             .thought
             .iter()
             .map(|thought| json!({"type": "thinking", "thinking": thought}))
             .collect();
-        answer.push(json!({"type": "text", "text": self.answer}));
-        answer.extend(self.calls.iter().enumerate().map(|(i, call)| {
+        reply.push(json!({"type": "text", "text": self.reply}));
+        reply.extend(self.calls.iter().enumerate().map(|(i, call)| {
             json!({"type": "tool_use", "id": i.to_string(), "name": call.name, "input": {"a": call.argument}})
         }));
         let result = |(i, call): &(usize, &Call)| {
@@ -150,7 +150,7 @@ impl Exchange {
         let results: Vec<Value> = self.results().iter().map(result).collect();
         let mut messages = vec![
             json!({"role": "user", "content": blocks(&self.question, self.images)}),
-            json!({"role": "assistant", "content": answer}),
+            json!({"role": "assistant", "content": reply}),
         ];
         if !results.is_empty() {
             messages.push(json!({"role": "user", "content": results}));
@@ -159,7 +159,7 @@ impl Exchange {
     }
 }
 
-/// What the model will see of a request: a line per message, and the files.
+/// The model's view of a request: a line per message, and the files.
 fn seen(request: &GenerationRequest) -> (Vec<String>, Vec<MediaKind>) {
     let input = chat(request);
     let line = |message: &rullama_chat::Message| {
@@ -211,7 +211,7 @@ proptest! {
         }
     }
 
-    /// Right requests with one character changed.
+    /// Valid requests with one character changed.
     #[test]
     fn slightly_wrong(exchange in exchange(), place in any::<prop::sample::Index>(), byte in any::<u8>(), wav in any::<bool>()) {
         let body = json!({"model": "m", "max_tokens": 9, "messages": exchange.anthropic(), "input": exchange.responses(0)});

@@ -1,4 +1,4 @@
-//! A clock that stands still, numbered ids, and events in few words.
+//! A fixed clock, sequential ids, and short constructors of events.
 
 use std::time::Duration;
 

@@ -19,7 +19,7 @@ pub(super) fn system(field: Field) -> Result<String, ApiError> {
     Ok(texts.join("\n\n"))
 }
 
-/// One message. Tool results become turns of their own, before the rest of the message.
+/// One message. Tool results become separate turns before the rest of the message.
 pub(super) fn message(builder: &mut Builder, field: Field) -> Result<(), ApiError> {
     let mut fields = field.object()?;
     let role = fields.need("role")?;
@@ -48,7 +48,7 @@ pub(super) fn message(builder: &mut Builder, field: Field) -> Result<(), ApiErro
     Ok(())
 }
 
-/// A message as far as it has been read.
+/// The part of a message read so far.
 struct Turn {
     pieces: Pieces,
     message: Message,
@@ -85,7 +85,7 @@ impl Turn {
     }
 }
 
-/// Text, an image or a document; other blocks say nothing that a prompt could hold.
+/// Text, an image or a document; other blocks have no representation in a prompt.
 fn content(
     builder: &mut Builder,
     pieces: &mut Pieces,
@@ -159,7 +159,7 @@ fn inline(
 fn tool_result(builder: &mut Builder, mut block: Fields) -> Result<Message, ApiError> {
     let id = block.need("tool_use_id")?.string()?;
     let mut pieces = Pieces::default();
-    // The prompt has no other place to say so.
+    // The prompt format has no other field for errors.
     if block.boolean("is_error")?.unwrap_or(false) {
         pieces.text("Error:".to_owned(), "");
     }

@@ -9,7 +9,7 @@ use super::blocks;
 use crate::fields::{Field, Fields};
 use crate::{ApiError, Dialect, Format, GenerationRequest, Input, Options, ToolChoice};
 
-/// Reads the body of `POST /v1/messages`.
+/// Parses the body of `POST /v1/messages`.
 pub fn messages(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let limit = fields.take("max_tokens");
@@ -19,7 +19,7 @@ pub fn messages(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     request.check_end()
 }
 
-/// Reads the body of `POST /v1/messages/count_tokens`: the same, without `max_tokens`.
+/// Parses the body of `POST /v1/messages/count_tokens`: like `/v1/messages`, without `max_tokens`.
 pub fn count_tokens(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     fields.take("max_tokens");
@@ -63,7 +63,7 @@ fn read(mut fields: Fields) -> Result<GenerationRequest, ApiError> {
     Ok(request)
 }
 
-/// `thinking`; absent means off, and models that cannot think ignore it.
+/// `thinking`; absent means off, and models without thinking ignore it.
 fn think(fields: &mut Fields, request: &mut GenerationRequest) -> Result<(), ApiError> {
     request.think = Some(false);
     request.think_if_capable = true;
@@ -89,7 +89,7 @@ fn format(fields: Option<Fields>) -> Result<Format, ApiError> {
     }
 }
 
-/// Tools with a schema; typed server tools without one are left out, since nothing here can run them.
+/// Tools with a schema; server tools without one are skipped, since nothing here can run them.
 fn declared(list: Vec<Field>) -> Result<Vec<Tool>, ApiError> {
     let mut tools = Vec::new();
     for field in list {

@@ -7,7 +7,7 @@ use super::super::{calls, shared, tools};
 use crate::fields::{Field, Fields};
 use crate::{ApiError, Dialect, GenerationRequest, Input, Options, media};
 
-/// Reads the body of `POST /api/chat`. Without messages it asks to load or unload the model.
+/// Parses the body of `POST /api/chat`. Without messages it loads or unloads the model.
 pub fn chat(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let model = shared::model(&mut fields)?;
@@ -28,7 +28,7 @@ pub fn chat(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     request.check_end()
 }
 
-/// What chat and generate have in common.
+/// Fields shared by chat and generate.
 pub(super) fn common(fields: &mut Fields, request: &mut GenerationRequest) -> Result<(), ApiError> {
     shared::settings(fields, request)?;
     request.options = fields.take("options").map(Options::read).transpose()?.unwrap_or_default();

@@ -4,7 +4,7 @@ use super::super::shared;
 use crate::fields::Fields;
 use crate::{ApiError, Dialect, EmbeddingEncoding, EmbeddingRequest, Options, PromptText};
 
-/// Reads the body of `POST /api/embed`.
+/// Parses the body of `POST /api/embed`.
 pub fn embed(body: &[u8]) -> Result<EmbeddingRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let mut request = common(&mut fields)?;
@@ -14,7 +14,7 @@ pub fn embed(body: &[u8]) -> Result<EmbeddingRequest, ApiError> {
             true => field.texts()?,
             false => return Err(field.wrong(expected)),
         };
-        // Ollama takes an empty text for no input.
+        // Ollama treats an empty text as no input.
         let is_nothing = matches!(texts.as_slice(), [text] if text.is_empty());
         let texts = if is_nothing { Vec::new() } else { texts };
         request.input = texts.into_iter().map(PromptText::Text).collect();
@@ -28,7 +28,7 @@ pub fn embed(body: &[u8]) -> Result<EmbeddingRequest, ApiError> {
     Ok(request)
 }
 
-/// Reads the body of `POST /api/embeddings`: one prompt, whose vector is not normalised.
+/// Parses the body of `POST /api/embeddings`: one prompt, whose vector is not normalised.
 pub fn embeddings(body: &[u8]) -> Result<EmbeddingRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let mut request = common(&mut fields)?;

@@ -4,7 +4,7 @@ use super::super::shared;
 use crate::fields::Fields;
 use crate::{ApiError, Dialect, GenerationRequest, Input, PromptInput, PromptText, media};
 
-/// Reads the body of `POST /api/generate`. An empty prompt asks to load or unload the model.
+/// Parses the body of `POST /api/generate`. An empty prompt loads or unloads the model.
 pub fn generate(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let model = shared::model(&mut fields)?;

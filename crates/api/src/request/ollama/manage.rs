@@ -10,7 +10,7 @@ use super::super::shared;
 use crate::fields::{Field, Fields};
 use crate::{ApiError, Options};
 
-/// A request that names a model and nothing else, such as `DELETE /api/delete`.
+/// A request with only a model name, such as `DELETE /api/delete`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameRequest {
     /// The model.
@@ -22,7 +22,7 @@ pub struct NameRequest {
 pub struct ShowRequest {
     /// The model.
     pub model: String,
-    /// Whether long arrays of the file's metadata are wanted too.
+    /// Whether long metadata arrays are included.
     pub verbose: bool,
 }
 
@@ -63,7 +63,7 @@ pub struct CreateRequest {
     pub template: Option<String>,
     /// A system text.
     pub system: Option<String>,
-    /// Parameters as they came; their types are checked.
+    /// Parameters as sent; their types are checked.
     pub parameters: Map<String, Value>,
     /// Messages that precede every conversation.
     pub messages: Vec<Message>,
@@ -77,14 +77,14 @@ pub struct CreateRequest {
     pub stream: bool,
 }
 
-/// Reads the body of `POST /api/show`.
+/// Parses the body of `POST /api/show`.
 pub fn show(body: &[u8]) -> Result<ShowRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let model = model_or_name(&mut fields)?;
     Ok(ShowRequest { model, verbose: fields.boolean("verbose")?.unwrap_or(false) })
 }
 
-/// Reads the body of `POST /api/pull`.
+/// Parses the body of `POST /api/pull`.
 pub fn pull(body: &[u8]) -> Result<PullRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     Ok(PullRequest {
@@ -94,12 +94,12 @@ pub fn pull(body: &[u8]) -> Result<PullRequest, ApiError> {
     })
 }
 
-/// Reads the body of `DELETE /api/delete`.
+/// Parses the body of `DELETE /api/delete`.
 pub fn delete(body: &[u8]) -> Result<NameRequest, ApiError> {
     Ok(NameRequest { model: model_or_name(&mut Fields::parse(body)?)? })
 }
 
-/// Reads the body of `POST /api/copy`.
+/// Parses the body of `POST /api/copy`.
 pub fn copy(body: &[u8]) -> Result<CopyRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let mut name = |field: &str| match fields.string(field)? {
@@ -109,7 +109,7 @@ pub fn copy(body: &[u8]) -> Result<CopyRequest, ApiError> {
     Ok(CopyRequest { source: name("source")?, destination: name("destination")? })
 }
 
-/// Reads the body of `POST /api/create`.
+/// Parses the body of `POST /api/create`.
 pub fn create(body: &[u8]) -> Result<CreateRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let model = model_or_name(&mut fields)?;
@@ -144,7 +144,7 @@ pub fn create(body: &[u8]) -> Result<CreateRequest, ApiError> {
     })
 }
 
-/// `model`, or `name` as older clients say.
+/// `model`, or `name` in older clients.
 fn model_or_name(fields: &mut Fields) -> Result<String, ApiError> {
     match fields.string("name")?.filter(|name| !name.is_empty()) {
         Some(name) if fields.peek("model").is_none_or(|model| model == "") => Ok(name),
@@ -152,7 +152,7 @@ fn model_or_name(fields: &mut Fields) -> Result<String, ApiError> {
     }
 }
 
-/// File names with digests `sha256:HEX`. Files other than GGUF are refused by name, before anything is read.
+/// File names with digests `sha256:HEX`. Files other than GGUF are rejected by name.
 fn digests(fields: &mut Fields, name: &str) -> Result<BTreeMap<String, String>, ApiError> {
     let Some(files) = fields.object(name)? else { return Ok(BTreeMap::new()) };
     let mut digests = BTreeMap::new();

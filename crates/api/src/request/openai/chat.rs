@@ -8,7 +8,7 @@ use super::{content, extras, format};
 use crate::fields::{Field, Fields};
 use crate::{ApiError, Dialect, GenerationRequest, Input};
 
-/// What would change the answer and cannot be done.
+/// Fields that would change the output and are not supported.
 const REFUSED: [(&str, &str); 10] = [
     ("functions", "use `tools`"),
     ("function_call", "use `tool_choice`"),
@@ -22,7 +22,7 @@ const REFUSED: [(&str, &str); 10] = [
     ("guided_grammar", "use `grammar`"),
 ];
 
-/// Reads the body of `POST /v1/chat/completions`.
+/// Parses the body of `POST /v1/chat/completions`.
 pub fn chat_completions(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let model = shared::model(&mut fields)?;
@@ -58,7 +58,7 @@ pub(in crate::request) fn message(
 ) -> Result<Message, ApiError> {
     let mut fields = field.object()?;
     let role = role(&mut fields)?;
-    // What the model wrote is one text; what others wrote may be several.
+    // Texts of the model are concatenated, those of others are separate lines.
     let separator = if role == "assistant" { "" } else { "\n" };
     let content = fields.take("content");
     let tool_calls: Vec<ToolCall> =

@@ -5,10 +5,10 @@ use super::{extras, format};
 use crate::fields::Fields;
 use crate::{ApiError, Dialect, GenerationRequest, Input, PromptInput};
 
-/// Most prompts of one request.
+/// Maximum number of prompts per request.
 const MOST_PROMPTS: usize = 2048;
 
-/// Reads the body of `POST /v1/completions`. `raw` leaves the chat template out.
+/// Parses the body of `POST /v1/completions`. `raw` skips the chat template.
 pub fn completions(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let model = shared::model(&mut fields)?;
@@ -25,14 +25,14 @@ pub fn completions(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     let mut request = GenerationRequest::new(Dialect::OpenAi, model, Input::Prompt(prompt));
     request.echo = fields.boolean("echo")?.unwrap_or(false);
     request.format = format::all_formats(&mut fields)?;
-    // A completion has no place for thoughts.
+    // Completions have no field for thoughts.
     request.think = Some(format::think(&mut fields)?.unwrap_or(false));
     let logprobs = fields.take("logprobs").filter(|field| field.value != false);
     request.logprobs = logprobs
         .map(|field| field.whole(0..=5, "a whole number from 0 to 5"))
         .transpose()?
         .map(|top| top as u8);
-    // Together with `echo`, no tokens are a way to learn about the prompt.
+    // With `echo`, zero tokens is a way to inspect the prompt.
     extras::read(&mut fields, &mut request, &["max_tokens", "n_predict"], 0)?;
     let best_of = fields.whole("best_of", 1..=128, "a whole number from 1 to 128")?;
     if best_of.is_some_and(|best| best != i64::from(request.n)) {

@@ -1,4 +1,4 @@
-//! Message content: a string or parts, in the spellings of Chat Completions and Responses.
+//! Message content: a string or parts, in the notations of Chat Completions and Responses.
 
 use super::super::conversation::{Builder, Pieces};
 use crate::fields::{Field, Fields};

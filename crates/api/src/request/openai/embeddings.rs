@@ -4,7 +4,7 @@ use super::super::shared;
 use crate::fields::Fields;
 use crate::{ApiError, Dialect, EmbeddingEncoding, EmbeddingRequest, Options, PromptText};
 
-/// Reads the body of `POST /v1/embeddings`.
+/// Parses the body of `POST /v1/embeddings`.
 pub fn embeddings(body: &[u8]) -> Result<EmbeddingRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let model = shared::model(&mut fields)?;

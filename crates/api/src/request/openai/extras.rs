@@ -1,13 +1,13 @@
-//! Sampling and the extras that Chat Completions, Completions and Responses share.
+//! Sampling and other fields that Chat Completions, Completions and Responses share.
 
 use super::super::shared;
 use crate::fields::Fields;
 use crate::{ApiError, GenerationRequest, Options};
 
-/// Most choices of one request, as OpenAI has it.
+/// Maximum number of choices per request, as in OpenAI's API.
 const MOST_CHOICES: i64 = 128;
 
-/// Reads everything about sampling and streaming. `limits` names the fields that limit the answer, the first wins.
+/// Parses the fields for sampling and streaming. `limits` names the fields for the token limit; the first one present wins.
 pub(super) fn read(
     fields: &mut Fields,
     request: &mut GenerationRequest,
@@ -32,7 +32,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Refuses fields that would change the answer and are not supported, unless they are empty.
+/// Refuses unsupported fields that would change the output, unless they are empty.
 pub(super) fn refuse(
     fields: &mut Fields,
     refused: &[(&str, &'static str)],

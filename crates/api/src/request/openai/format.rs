@@ -1,10 +1,10 @@
-//! Output formats and how hard to think.
+//! Output formats and reasoning effort.
 
 use super::super::shared;
 use crate::fields::{Field, Fields};
 use crate::{ApiError, Format};
 
-/// `response_format` of Chat Completions, where the schema is nested, or `text.format` of Responses, where it is not.
+/// `response_format` of Chat Completions, where the schema is nested, or `text.format` of Responses, where it is flat.
 pub(super) fn response_format(field: Option<Field>) -> Result<Format, ApiError> {
     let Some(field) = field else { return Ok(Format::Text) };
     let mut fields = field.object()?;

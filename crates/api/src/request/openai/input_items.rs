@@ -1,4 +1,4 @@
-//! Input items of the Responses API: messages, calls, results and thoughts, merged into turns.
+//! Input items of the Responses API: messages, calls, results and reasoning, merged into turns.
 
 use rullama_chat::{Content, Message, ToolCall};
 
@@ -86,7 +86,7 @@ fn message(builder: &mut Builder, item: &mut Fields) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Our own thoughts come back whole in `encrypted_content`; others only as summaries.
+/// Reasoning from this server comes back complete in `encrypted_content`; other reasoning only as summaries.
 fn reasoning(builder: &mut Builder, item: &mut Fields) -> Result<(), ApiError> {
     let whole = item.string("encrypted_content")?.filter(|text| !text.is_empty());
     let thought = match whole {
@@ -107,7 +107,7 @@ fn reasoning(builder: &mut Builder, item: &mut Fields) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Adds to the assistant's turn, which begins where the last message is another's.
+/// Changes the assistant's turn; begins one if the last message has another role.
 fn assistant(builder: &mut Builder, change: impl FnOnce(&mut Message)) {
     match builder.messages.last_mut() {
         Some(message) if message.role == "assistant" => change(message),

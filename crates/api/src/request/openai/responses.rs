@@ -12,21 +12,21 @@ use crate::{ApiError, Dialect, GenerationRequest, Input};
 /// A request of the Responses API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResponsesRequest {
-    /// What to generate.
+    /// The generation request.
     pub generation: GenerationRequest,
-    /// Fields that the answer repeats.
+    /// Fields that the response echoes.
     pub echo: Map<String, Value>,
 }
 
-/// What needs answers of earlier requests, which are not stored.
+/// Fields that refer to earlier responses, which are not stored.
 const REFUSED: [(&str, &str); 4] = [
-    ("previous_response_id", "answers are not stored; send the whole conversation in `input`"),
+    ("previous_response_id", "responses are not stored; send the whole conversation in `input`"),
     ("conversation", "conversations are not stored; send the whole conversation in `input`"),
-    ("background", "leave it out and wait for the answer"),
+    ("background", "leave it out and wait for the response"),
     ("prompt", "prompts are not stored; send `input`"),
 ];
 
-/// Reads the body of `POST /v1/responses`.
+/// Parses the body of `POST /v1/responses`.
 pub fn responses(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let model = shared::model(&mut fields)?;
@@ -51,12 +51,12 @@ pub fn responses(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
     extras::read(&mut fields, &mut request, &limits, 1)?;
     request.truncate |= truncation.is_some_and(|field| field.value == "auto");
     if request.n != 1 {
-        return Err(ApiError::field("n", "1: a response has one answer"));
+        return Err(ApiError::field("n", "1: a response has one choice"));
     }
     Ok(ResponsesRequest { generation: request.check_end()?, echo })
 }
 
-/// Logged probabilities are wanted by `top_logprobs` or by `include`.
+/// Log-probabilities are requested by `top_logprobs` or by `include`.
 fn logprobs(fields: &mut Fields) -> Result<Option<u8>, ApiError> {
     let top = fields.whole("top_logprobs", 0..=20, "a whole number from 0 to 20")?;
     let included = match fields.peek("include") {
@@ -67,14 +67,14 @@ fn logprobs(fields: &mut Fields) -> Result<Option<u8>, ApiError> {
     Ok(wanted.then_some(top.unwrap_or(0) as u8))
 }
 
-/// Tools with name and parameters side by side. Hosted and free-form tools, which Codex always sends, are left out.
+/// Tools with name and parameters at the top level. Hosted and free-form tools, which Codex always sends, are skipped.
 fn flat(list: Vec<Field>) -> Result<Vec<Tool>, ApiError> {
     let mut tools = Vec::new();
     for field in list {
         let path = field.path.clone();
         let mut tool = field.object()?;
         match tool.string("type")?.as_deref() {
-            // Nested as in Chat Completions, which some clients send here too.
+            // Nested as in Chat Completions; some clients send this form here too.
             Some("function") if tool.peek("function").is_some() => {
                 tools.push(tools::declared(tool.need("function")?)?);
             }
@@ -104,7 +104,7 @@ fn function(tool: Fields, path: String, prefix: Option<&str>) -> Result<Tool, Ap
     Ok(declared)
 }
 
-/// What the answer repeats, with OpenAI's defaults.
+/// The fields that the response echoes, with OpenAI's defaults.
 fn echo(fields: &Fields) -> Map<String, Value> {
     let defaults = [
         ("instructions", Value::Null),

@@ -1,4 +1,4 @@
-//! `POST /v1/audio/transcriptions`: a form with a file, turned into a chat.
+//! `POST /v1/audio/transcriptions`: a multipart form with a file, converted to a chat.
 
 use rullama_chat::Message;
 
@@ -14,29 +14,29 @@ pub struct FormField {
     pub bytes: Vec<u8>,
 }
 
-/// A request to write down speech.
+/// A request to transcribe speech.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TranscriptionRequest {
-    /// The chat that does it.
+    /// The chat that transcribes it.
     pub generation: GenerationRequest,
-    /// What the answer looks like.
+    /// The format of the response.
     pub format: TranscriptionFormat,
 }
 
-/// What the answer to a transcription looks like when it is not streamed.
+/// The format of a transcription response without streaming.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TranscriptionFormat {
     /// `{"text": "…"}`
     #[default]
     Json,
-    /// The text alone.
+    /// The text only.
     Text,
 }
 
-/// Most bytes of an audio file.
+/// Maximum size of an audio file in bytes.
 const LARGEST_FILE: u64 = 25 << 20;
 
-/// Reads the fields of the form.
+/// Parses the fields of the form.
 pub fn transcriptions(form: Vec<FormField>) -> Result<TranscriptionRequest, ApiError> {
     let mut read = Form::default();
     for field in form {
@@ -104,7 +104,7 @@ impl Form {
                 };
             }
             "timestamp_granularities" | "timestamp_granularities[]" | "include" | "include[]" => {
-                return Err(ApiError::unsupported(name, "leave it out: only the text is known"));
+                return Err(ApiError::unsupported(name, "leave it out: only the text is returned"));
             }
             _ => {}
         }

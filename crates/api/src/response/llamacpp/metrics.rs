@@ -10,27 +10,27 @@ const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 pub struct Metrics {
     /// Prompt tokens processed, without those from the cache.
     pub prompt_tokens_total: u64,
-    /// Seconds spent on them.
+    /// Seconds of prompt processing.
     pub prompt_seconds_total: f64,
     /// Tokens generated.
     pub tokens_predicted_total: u64,
-    /// Seconds spent on them.
+    /// Seconds of generation.
     pub tokens_predicted_seconds_total: f64,
-    /// Most tokens a context has held.
+    /// The largest number of tokens in a context.
     pub n_tokens_max: u64,
     /// Decode passes.
     pub n_decode_total: u64,
-    /// Tokens that drafters proposed.
+    /// Tokens proposed by drafters.
     pub spec_decode_num_draft_tokens_total: u64,
-    /// How many of them were accepted.
+    /// Proposed tokens that were accepted.
     pub spec_decode_num_accepted_tokens_total: u64,
-    /// How many times a drafter ran.
+    /// Number of drafter runs.
     pub spec_decode_num_drafts_total: u64,
-    /// Requests that run.
+    /// Running requests.
     pub requests_processing: u64,
-    /// Requests that wait.
+    /// Queued requests.
     pub requests_deferred: u64,
-    /// Requests per decode pass, on average.
+    /// Average number of requests per decode pass.
     pub n_busy_slots_per_decode: f64,
 }
 
@@ -40,7 +40,7 @@ impl Metrics {
         CONTENT_TYPE
     }
 
-    /// The text.
+    /// The metrics as text.
     pub fn to_text(&self) -> String {
         let counters: [(&str, &str, f64); 9] = [
             (

@@ -9,7 +9,7 @@ use crate::{
     hex_id,
 };
 
-/// Writes answers of `/v1/chat/completions`. Each choice gets one role and one `finish_reason`.
+/// Writes responses of `/v1/chat/completions`. Each choice gets one role and one `finish_reason`.
 #[derive(Debug, Clone)]
 pub struct ChatWriter {
     id: String,
@@ -72,7 +72,7 @@ impl ChatWriter {
         self.chunk(json!([choice]), out);
     }
 
-    /// A piece of a choice, after its role.
+    /// A piece of a choice, preceded by its role if needed.
     fn piece(&mut self, index: u32, delta: &Value, logprobs: &[TokenLogprob], out: &mut Vec<u8>) {
         self.role(index, out);
         self.delta(index, delta, logprobs, None, out);
@@ -123,7 +123,7 @@ impl ChatWriter {
     }
 }
 
-/// A call's function with its arguments as text.
+/// A call's function with its arguments as JSON text.
 fn function(name: &str, arguments: &Map<String, Value>) -> Value {
     json!({ "name": name, "arguments": Value::Object(arguments.clone()).to_string() })
 }
@@ -212,7 +212,7 @@ impl ReplyWriter for ChatWriter {
         }
         let mut body = self.envelope("chat.completion", choices.into());
         body.insert("usage".to_owned(), reply.usage.completions());
-        // Before the choices, where OpenAI has it.
+        // Before the choices, as in OpenAI's responses.
         body.shift_insert(4, "system_fingerprint".to_owned(), "fp_rullama".into());
         body.into()
     }

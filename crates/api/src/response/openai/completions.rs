@@ -8,7 +8,7 @@ use crate::{
     Dialect, Environment, GenerationEvent, GenerationRequest, Timestamp, TokenLogprob, hex_id,
 };
 
-/// Writes answers of `/v1/completions`.
+/// Writes responses of `/v1/completions`.
 #[derive(Debug, Clone)]
 pub struct CompletionsWriter {
     id: String,

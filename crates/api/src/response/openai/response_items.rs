@@ -36,7 +36,7 @@ impl OutputItem {
         }
     }
 
-    /// A finished item of a collected answer.
+    /// A completed item of a collected reply.
     pub(super) fn of(environment: &mut dyn Environment, item: &Item) -> Self {
         match item {
             Item::Thinking(text) => {
@@ -57,7 +57,7 @@ impl OutputItem {
         }
     }
 
-    /// As it is announced.
+    /// The item when it is added.
     pub(super) fn added(&self) -> Value {
         match self {
             Self::Reasoning { id, .. } => {
@@ -74,7 +74,7 @@ impl OutputItem {
         }
     }
 
-    /// As it is when finished; `status` is `completed` or `incomplete`.
+    /// The completed item; `status` is `completed` or `incomplete`.
     pub(super) fn done(&self, status: &str) -> Value {
         match self {
             Self::Reasoning { id, text } => json!({

@@ -1,4 +1,4 @@
-//! Responses: a stream of numbered events about items, of which at most one is open.
+//! Responses: a stream of numbered events about items; at most one item is open.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::response_items::{OutputItem, summary_part, text_part};
 use crate::request::openai::ResponsesRequest;
 use crate::{ApiError, DoneReason, Environment, GenerationEvent, Timestamp, TokenLogprob, hex_id};
 
-/// Writes answers of `/v1/responses`.
+/// Writes responses of `/v1/responses`.
 #[derive(Debug, Clone)]
 pub struct ResponsesWriter {
     id: String,
@@ -244,7 +244,7 @@ impl ReplyWriter for ResponsesWriter {
         }
     }
 
-    /// Some clients count events, not bytes; `in_progress` may be repeated until the first item.
+    /// Some clients time out on missing events, not bytes; `in_progress` may be repeated until the first item.
     fn keep_alive(&mut self, _: &mut dyn Environment, out: &mut Vec<u8>) {
         if self.is_finished {
         } else if !self.is_started {
@@ -266,7 +266,7 @@ impl ReplyWriter for ResponsesWriter {
         let status = status_of(choice.reason.as_ref());
         let last = choice.items.len().saturating_sub(1);
         for (index, item) in choice.items.iter().enumerate() {
-            // Only the last item can have been cut off, and calls are always whole.
+            // Only the last item can be incomplete, and calls are always complete.
             let is_cut = index == last && !matches!(item, super::super::Item::ToolCall { .. });
             let item = OutputItem::of(environment, item);
             self.output.push(item.done(if is_cut { status } else { "completed" }));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::{Reply, ReplyWriter, SSE, Usage, frame};
 use crate::{Dialect, Environment, GenerationEvent};
 
-/// Writes answers of `/v1/audio/transcriptions`. For the format `text`, the body's field `text` is the whole answer.
+/// Writes responses of `/v1/audio/transcriptions`. For the format `text`, the body's field `text` is the whole response.
 #[derive(Debug, Clone, Default)]
 pub struct TranscriptionWriter {
     text: String,
