@@ -1,4 +1,4 @@
-//! One blob: lock, resume, fetch in parts, record, hash, rename.
+//! One blob: lock, resume, fetch in parts, record state, hash, rename.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -24,11 +24,11 @@ use crate::{
     write::sync_folder,
 };
 
-/// How often a download looks around: whether it is cancelled, done, or due for a record.
+/// The interval of checks for cancellation, completion and due state records.
 const TICK: Duration = Duration::from_millis(20);
 const PIECE: usize = 1 << 20;
 
-/// What the waiters of a download see of it.
+/// The state of a download that its waiters see.
 #[derive(Debug, Default)]
 pub(crate) struct Status {
     pub(crate) completed: AtomicU64,
@@ -42,7 +42,7 @@ impl Status {
     }
 }
 
-/// Downloads a blob into the store. Whatever happens, what was written and recorded stays for the next attempt.
+/// Downloads a blob into the store. On any error, written and recorded data is kept for the next attempt.
 pub(crate) fn download(
     remote: &Arc<Remote>,
     wanted: &Wanted,
@@ -59,7 +59,7 @@ pub(crate) fn download(
     result
 }
 
-/// Opens the data file and waits until no other process has it. Nothing, if the blob is complete by then.
+/// Opens the data file and waits until no other process holds its lock. `None` if the blob is complete by then.
 fn open_locked(
     wanted: &Wanted,
     paths: &BlobPaths,
@@ -79,7 +79,7 @@ fn open_locked(
                     status.completed.store(completed, Ordering::Relaxed);
                     std::thread::sleep(TICK * 5);
                 }
-                // Some network drives have no locks; Ollama uses none at all.
+                // Some network drives do not support locks; Ollama uses none at all.
                 Err(TryLockError::Error(_)) => break,
             }
         }
@@ -109,7 +109,7 @@ fn fill(
     if parts.iter().any(|part| part.completed < part.size) {
         match transfer(remote, wanted, paths, options, status, file, parts) {
             Err(Failure::RangeIgnored) => {
-                // A server without ranges: all at once, in one piece.
+                // A server without ranges: the whole file in one part.
                 parts = fresh(wanted, paths, u64::MAX, file)?;
                 transfer(remote, wanted, paths, options, status, file, parts)
             }
@@ -154,7 +154,7 @@ fn fresh_parts(
 ) -> Result<Vec<Part>, PullError> {
     paths.remove_states()?;
     let path = paths.partial();
-    // Holes read as zeros; the disk fills as bytes come.
+    // A sparse file; the disk fills as bytes arrive.
     file.set_len(wanted.size).map_err(|e| io_error("write", &path, e))?;
     for part in &parts {
         paths.write_part(part)?;
@@ -162,7 +162,7 @@ fn fresh_parts(
     Ok(parts)
 }
 
-/// Fetches all missing bytes with several threads, and records the state now and then.
+/// Fetches all missing bytes with several threads, recording the state periodically.
 fn transfer(
     remote: &Arc<Remote>,
     wanted: &Wanted,
@@ -193,7 +193,7 @@ fn transfer(
     for _ in 0..threads {
         let (transfer, sender) = (transfer.clone(), sender.clone());
         std::thread::spawn(move || {
-            // Nobody listens after a cancellation.
+            // After a cancellation the receiver is gone.
             let _ = sender.send(transfer.work());
         });
     }
@@ -223,7 +223,7 @@ fn supervise(
             }
             // A thread ended without a result.
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Failure::Again(std::io::Error::other("a download thread failed")));
+                return Err(Failure::Retry(std::io::Error::other("a download thread failed")));
             }
         }
         status.check()?;
@@ -235,7 +235,7 @@ fn supervise(
     }
 }
 
-/// Records how much of each part is on disk: counted first, then flushed, then written down.
+/// Records how much of each part is on disk: reads the counters, then syncs the data, then writes the states.
 fn record(transfer: &Transfer, paths: &BlobPaths, recorded: &mut [Part]) -> Result<(), PullError> {
     let counts: Vec<u64> = transfer.parts.iter().map(ActivePart::written).collect();
     if recorded.iter().zip(&counts).all(|(part, count)| part.completed == *count) {
@@ -251,7 +251,7 @@ fn record(transfer: &Transfer, paths: &BlobPaths, recorded: &mut [Part]) -> Resu
     Ok(())
 }
 
-/// Verifies the data and gives it its final name.
+/// Verifies the data and renames it to its final name.
 fn finish(
     wanted: &Wanted,
     paths: &BlobPaths,
@@ -280,7 +280,7 @@ fn hash(file: &File, path: &Path, size: u64, status: &Status) -> Result<Digest, 
         status.check()?;
         let len = read_at(file, &mut piece, offset).map_err(|e| io_error("read", path, e))?;
         if len == 0 {
-            break; // somebody cut the file: its hash will show it
+            break; // the file was truncated: its hash will not match
         }
         hasher.update(&piece[..len]);
         offset += len as u64;

@@ -1,4 +1,4 @@
-//! What can go wrong while a store is written to.
+//! Errors of changing a store.
 
 use std::{
     io::{self, ErrorKind},
@@ -9,7 +9,7 @@ use std::{
 
 use rullama_store::{Digest, StoreError};
 
-/// Why a model could not be pulled, created, copied or deleted. Several callers may wait for one download, so it can be cloned.
+/// Why a model could not be pulled, created, copied or deleted. Cloneable, because several callers may wait for one download.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum PullError {
@@ -17,7 +17,7 @@ pub enum PullError {
     #[error(transparent)]
     Store(Arc<StoreError>),
 
-    /// A name asks for an unencrypted connection.
+    /// The name would use an unencrypted connection.
     #[error("{name} would be pulled over plain http; allow it with `insecure`, or use https")]
     Insecure {
         /// The model, or the address.
@@ -31,7 +31,7 @@ pub enum PullError {
         scheme: String,
     },
 
-    /// A configured address is not one.
+    /// A configured address is invalid.
     #[error("{address:?} is not an http or https address")]
     BadAddress {
         /// The address.
@@ -45,7 +45,7 @@ pub enum PullError {
         name: String,
     },
 
-    /// The server answered with an error.
+    /// The server responded with an error.
     #[error("{host} refuses {what}: status {status}{}", reason(.message))]
     Refused {
         /// The server.
@@ -54,31 +54,31 @@ pub enum PullError {
         what: String,
         /// The HTTP status.
         status: u16,
-        /// What the server says about it.
+        /// The server's message.
         message: String,
     },
 
-    /// The server wants credentials that we do not have.
+    /// The server requires credentials.
     #[error("unauthorized: access denied by {host}; {advice}")]
     Unauthorized {
         /// The server.
         host: String,
-        /// What the user can do.
+        /// Advice to the user.
         advice: &'static str,
     },
 
-    /// An answer breaks the protocol.
-    #[error("{host} sent an invalid answer to a request for {what}: {problem}")]
-    BadAnswer {
+    /// A response violates the protocol.
+    #[error("{host} sent an invalid response to the request for {what}: {problem}")]
+    BadResponse {
         /// The server.
         host: String,
         /// What was requested.
         what: String,
-        /// What is wrong with the answer.
+        /// What is wrong with the response.
         problem: String,
     },
 
-    /// The manifest cannot be used.
+    /// The manifest is invalid.
     #[error("the manifest of {name} is broken: {problem}")]
     BadManifest {
         /// The model.
@@ -96,47 +96,47 @@ pub enum PullError {
         name: String,
     },
 
-    /// The server has another file than the manifest describes.
+    /// The file on the server has another size than the manifest says.
     #[error(
         "{digest} has {actual} bytes on the server, but {expected} in the manifest; pull again later"
     )]
     SizeMismatch {
         /// The blob.
         digest: Digest,
-        /// Length according to the manifest.
+        /// Length in the manifest.
         expected: u64,
-        /// Length according to the server.
+        /// Length on the server.
         actual: u64,
     },
 
-    /// The bytes that came are not those that were promised.
+    /// Downloaded data has the wrong digest.
     #[error("digest mismatch, file must be downloaded again: want {want}, got {got}")]
     DigestMismatch {
-        /// What the manifest says.
+        /// The digest in the manifest.
         want: Digest,
-        /// What the bytes give.
+        /// The digest of the data.
         got: Digest,
     },
 
-    /// An uploaded blob does not have the digest it was announced with.
+    /// An uploaded blob has another digest than announced.
     #[error("digest mismatch, expected \"{expected}\", got \"{actual}\"")]
     BlobMismatch {
         /// The announced digest.
         expected: Digest,
-        /// What the bytes give.
+        /// The digest of the data.
         actual: Digest,
     },
 
-    /// The server is connected but sends nothing.
-    #[error("{host} sent nothing for {timeout:?}, several times; pull again to continue")]
+    /// The server accepts connections but sends nothing.
+    #[error("{host} repeatedly sent nothing for {timeout:?}; pull again to continue")]
     Stalled {
         /// The server.
         host: String,
-        /// How long each wait was.
+        /// The timeout.
         timeout: Duration,
     },
 
-    /// No connection, or it broke too often.
+    /// The connection failed, or broke too often.
     #[error(
         "cannot load {what} from {host} ({attempts} attempts): {source}; pull again to continue"
     )]
@@ -145,42 +145,42 @@ pub enum PullError {
         host: String,
         /// What was requested.
         what: String,
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u32,
-        /// The last failure.
+        /// The last error.
         source: Arc<io::Error>,
     },
 
-    /// The disk is full. What came so far is kept.
+    /// The disk is full. The data downloaded so far is kept.
     #[error("the disk is full: cannot write {}; free some space, then pull again to continue", .path.display())]
     DiskFull {
         /// The file.
         path: PathBuf,
     },
 
-    /// The system does not let us read or write.
+    /// A file or folder cannot be read or written.
     #[error("cannot {action} {}: {source}; check permissions, or choose another folder with OLLAMA_MODELS", .path.display())]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         action: &'static str,
         /// File or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: Arc<io::Error>,
     },
 
-    /// The caller stopped it. What came so far is kept.
+    /// The caller cancelled it. The data downloaded so far is kept.
     #[error("cancelled")]
     Cancelled,
 
-    /// A repository on Hugging Face has no file to pull.
+    /// A repository on Hugging Face has no matching file.
     #[error("{repository} has no gguf file {}{}", wanted_text(.wanted), available_text(.available))]
     NoSuchFile {
         /// The repository.
         repository: String,
-        /// The quantisation or file name in the name's tag, if there was one.
+        /// The quantisation or file name in the name's tag, if any.
         wanted: Option<String>,
-        /// The gguf files that are there.
+        /// The gguf files of the repository.
         available: Vec<String>,
     },
 
@@ -191,7 +191,7 @@ pub enum PullError {
         path: String,
     },
 
-    /// A file is not GGUF, or its header is broken.
+    /// A file is not GGUF, or its header is invalid.
     #[error("{} is not a usable gguf file: {problem}", .path.display())]
     BadGguf {
         /// The file.
@@ -200,7 +200,7 @@ pub enum PullError {
         problem: String,
     },
 
-    /// A blob that a request names has not been uploaded.
+    /// A blob named in a request has not been uploaded.
     #[error("blob {digest} (of {file:?}) is not in the store; upload it first")]
     NoSuchBlob {
         /// The name of the file.
@@ -209,7 +209,7 @@ pub enum PullError {
         digest: Digest,
     },
 
-    /// A field of a request to create a model is wrong.
+    /// A field of a request to create a model is invalid.
     #[error("cannot create the model: {problem}")]
     BadRequest {
         /// What is wrong, and what to do.
@@ -223,7 +223,7 @@ impl From<StoreError> for PullError {
     }
 }
 
-/// What a failed operation on a file means.
+/// The error for a failed file operation.
 pub(crate) fn io_error(action: &'static str, path: &Path, source: io::Error) -> PullError {
     let path = path.to_owned();
     match source.kind() {
@@ -239,7 +239,7 @@ fn reason(message: &str) -> String {
 }
 
 fn wanted_text(tag: &Option<String>) -> String {
-    tag.as_ref().map_or_else(|| "that could be pulled".into(), |tag| format!("for {tag}"))
+    tag.as_ref().map_or_else(|| "that can be pulled".into(), |tag| format!("for {tag}"))
 }
 
 fn available_text(files: &[String]) -> String {

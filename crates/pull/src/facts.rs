@@ -1,4 +1,4 @@
-//! What a GGUF file's header says, as far as config blobs need it.
+//! The metadata of a GGUF header that config blobs need.
 
 use std::{path::Path, rc::Rc};
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::PullError;
 
-/// Facts of one file.
+/// Metadata of one file.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) architecture: String,
@@ -34,7 +34,7 @@ impl Facts {
         })
     }
 
-    /// The kind of layer that the file makes.
+    /// The kind of layer for this file.
     pub(crate) fn layer_kind(&self) -> &'static str {
         match (self.kind.as_str(), self.architecture.as_str()) {
             ("adapter", _) => "adapter",
@@ -43,7 +43,7 @@ impl Facts {
         }
     }
 
-    /// Adds what is known about the weights to a config.
+    /// Adds the weights' metadata to a config.
     pub(crate) fn describe(&self, config: &mut Map<String, Value>) {
         config.insert("model_format".into(), json!("gguf"));
         config.insert("model_family".into(), json!(self.architecture));
@@ -66,7 +66,7 @@ impl Facts {
     }
 }
 
-/// A number of parameters, as Ollama shows it.
+/// A parameter count in Ollama's format.
 fn human(count: u64) -> String {
     let scaled = |unit: f64, digits: usize, letter: char| {
         let number = count as f64 / unit;
@@ -114,7 +114,7 @@ mod tests {
     use super::human;
 
     #[test]
-    fn numbers_of_parameters() {
+    fn parameter_counts() {
         for (count, text) in [
             (999, "999"),
             (442_550, "443K"),

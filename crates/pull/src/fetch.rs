@@ -1,4 +1,4 @@
-//! The threads of a download: each fetches one part after the other and writes what comes to its place in the file.
+//! The threads of a download: each fetches one part after the other and writes it at its offset in the file.
 
 use std::{
     collections::VecDeque,
@@ -22,11 +22,11 @@ use crate::{
     headers::{announces, number, text},
     parts::Part,
     positioned::write_all_at,
-    remote::{Ask, Failure, MAX_STALLS, Reached, Remote, lock},
+    remote::{Failure, MAX_STALLS, Reached, Remote, RequestSpec, lock},
 };
 
 const PIECE: usize = 64 << 10;
-/// With this many bytes since the last failure, counting failures starts again.
+/// A failed attempt that received at least this number of bytes resets the retry counters.
 const GAIN: u64 = 64 << 10;
 
 /// A file to download.
@@ -34,11 +34,11 @@ const GAIN: u64 = 64 << 10;
 pub(crate) struct Wanted {
     pub(crate) digest: Digest,
     pub(crate) size: u64,
-    /// Where its server has it.
+    /// Its URL on the server.
     pub(crate) origin: Uri,
 }
 
-/// What the threads of one download share.
+/// State shared by the threads of one download.
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) remote: Arc<Remote>,
@@ -47,15 +47,15 @@ pub(crate) struct Transfer {
     pub(crate) path: PathBuf,
     pub(crate) parts: Vec<ActivePart>,
     pub(crate) queue: Mutex<VecDeque<usize>>,
-    /// Closed when the download ends: nothing is written afterwards, even by a thread that still waits for bytes.
+    /// Set when the download ends: nothing is written afterwards, even by a thread that still waits for bytes.
     pub(crate) closed: RwLock<bool>,
-    /// Where the origin redirects to, and how often it was asked.
+    /// The redirect target of the origin, and how often it was resolved.
     pub(crate) address: Mutex<(u64, Option<Uri>)>,
     pub(crate) attempts: u32,
     pub(crate) backoff: Duration,
 }
 
-/// A part and how much of it has been written.
+/// A part and the number of bytes written.
 #[derive(Debug)]
 pub(crate) struct ActivePart {
     pub(crate) part: Part,
@@ -71,7 +71,7 @@ impl ActivePart {
         self.written.load(Ordering::Acquire)
     }
 
-    /// The bytes that are missing.
+    /// The range of missing bytes.
     fn rest(&self) -> Range<u64> {
         self.part.offset + self.written()..self.part.offset + self.part.size
     }
@@ -83,7 +83,7 @@ impl Transfer {
         self.parts.iter().map(ActivePart::written).sum()
     }
 
-    /// Ends all writing. What has been written stays.
+    /// Ends all writing. Data written so far is kept.
     pub(crate) fn close(&self) {
         *self.closed.write().unwrap_or_else(PoisonError::into_inner) = true;
     }
@@ -118,9 +118,9 @@ impl Transfer {
             }
             match failure {
                 Failure::Stalled if stalls < MAX_STALLS => stalls += 1,
-                // A new address is worth an immediate attempt.
+                // A renewed address is tried at once.
                 Failure::Expired(_) if attempts < self.attempts => attempts += 1,
-                Failure::Again(_) if attempts < self.attempts => {
+                Failure::Retry(_) if attempts < self.attempts => {
                     attempts += 1;
                     self.sleep(pause)?;
                     pause = pause.saturating_mul(2);
@@ -135,7 +135,7 @@ impl Transfer {
         Ok(())
     }
 
-    /// Sleeps in short pieces, so that a closed download ends soon.
+    /// Sleeps in short intervals, so that a closed download ends soon.
     fn sleep(&self, pause: Duration) -> Result<(), Failure> {
         let mut left = pause;
         while !left.is_zero() {
@@ -149,7 +149,7 @@ impl Transfer {
         Ok(())
     }
 
-    /// One request for the rest of a part.
+    /// One request for the missing bytes of a part.
     fn attempt(&self, part: &ActivePart) -> Result<(), Failure> {
         if self.is_closed() {
             return Err(Failure::Stopped);
@@ -157,8 +157,12 @@ impl Transfer {
         let (generation, address) = self.address()?;
         let mut range = part.rest();
         let what = self.what();
-        let ask = Ask { range: Some((range.start, range.end - 1)), what: &what, ..Ask::default() };
-        let Reached::Response(response) = self.remote.send(&address, ask)? else {
+        let spec = RequestSpec {
+            range: Some((range.start, range.end - 1)),
+            what: &what,
+            ..RequestSpec::default()
+        };
+        let Reached::Response(response) = self.remote.send(&address, spec)? else {
             return Err(Failure::Expired(302));
         };
         let headers = response.headers();
@@ -172,7 +176,7 @@ impl Transfer {
                         range.end - 1,
                         self.wanted.size
                     );
-                    return Err(self.remote.bad_answer(&what, &problem).into());
+                    return Err(self.remote.bad_response(&what, &problem).into());
                 }
             }
             200 => range = self.whole(part, text(headers, header::CONTENT_LENGTH))?,
@@ -188,7 +192,7 @@ impl Transfer {
         self.receive(part, range, response.into_body().into_reader())
     }
 
-    /// The range that an answer with the whole file is good for: all of it, if it is one part.
+    /// The range covered by a response with the whole file: all of it, if the file is a single part.
     fn whole(&self, part: &ActivePart, length: Option<&str>) -> Result<Range<u64>, Failure> {
         let (size, digest) = (self.wanted.size, self.wanted.digest.clone());
         if let Some(actual) = length.and_then(number).filter(|&length| length != size) {
@@ -201,7 +205,7 @@ impl Transfer {
         Ok(part.rest())
     }
 
-    /// Writes the bytes of `range` as they come.
+    /// Writes the bytes of `range` as they arrive.
     fn receive(
         &self,
         part: &ActivePart,
@@ -211,15 +215,15 @@ impl Transfer {
         let mut buffer = vec![0; PIECE];
         let mut offset = range.start;
         while offset < range.end {
-            let room = buffer.len().min(usize::try_from(range.end - offset).unwrap_or(PIECE));
-            let came = match body.read(&mut buffer[..room]) {
-                Ok(0) => return Err(Failure::Again(io::ErrorKind::UnexpectedEof.into())),
-                Ok(came) => came,
+            let len = buffer.len().min(usize::try_from(range.end - offset).unwrap_or(PIECE));
+            let read = match body.read(&mut buffer[..len]) {
+                Ok(0) => return Err(Failure::Retry(io::ErrorKind::UnexpectedEof.into())),
+                Ok(read) => read,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => {
                     return Err(match ureq::Error::from(e) {
                         ureq::Error::Timeout(_) => Failure::Stalled,
-                        other => Failure::Again(other.into_io()),
+                        other => Failure::Retry(other.into_io()),
                     });
                 }
             };
@@ -227,15 +231,15 @@ impl Transfer {
             if *closed {
                 return Err(Failure::Stopped);
             }
-            write_all_at(&self.file, &buffer[..came], offset)
+            write_all_at(&self.file, &buffer[..read], offset)
                 .map_err(|e| io_error("write", &self.path, e))?;
-            offset += came as u64;
-            part.written.fetch_add(came as u64, Ordering::AcqRel);
+            offset += read as u64;
+            part.written.fetch_add(read as u64, Ordering::AcqRel);
         }
         Ok(())
     }
 
-    /// Where to request ranges: the first other host that the origin redirects to, or the origin itself.
+    /// The URL for range requests: the first redirect target on another host, or the origin.
     fn address(&self) -> Result<(u64, Uri), Failure> {
         let mut address = lock(&self.address);
         if let Some(known) = &address.1 {
@@ -247,9 +251,10 @@ impl Transfer {
         let (what, origin) = (self.what(), &self.wanted.origin);
         // One byte, in case there is no redirect.
         let range = (self.wanted.size > 1).then_some((0, 0));
-        let ask = Ask { range, stop_elsewhere: true, what: &what, ..Ask::default() };
-        let place = match self.remote.send(origin, ask)? {
-            Reached::Elsewhere(place, _) => place,
+        let spec =
+            RequestSpec { range, stop_at_other_host: true, what: &what, ..RequestSpec::default() };
+        let place = match self.remote.send(origin, spec)? {
+            Reached::OtherHost(place, _) => place,
             Reached::Response(response) => match response.status().as_u16() {
                 200 | 206 => origin.clone(),
                 401 => {
@@ -267,11 +272,16 @@ impl Transfer {
         Ok((address.0, place))
     }
 
-    /// Asks for the length, as Ollama does. A server that refuses HEAD is believed to have what the manifest says.
+    /// Checks the length by HEAD, as Ollama does. If the server refuses HEAD, the manifest's length is assumed.
     fn check_size(&self) -> Result<(), Failure> {
         let what = self.what();
-        let ask = Ask { head: true, stop_elsewhere: true, what: &what, ..Ask::default() };
-        let Ok(Reached::Response(response)) = self.remote.send(&self.wanted.origin, ask) else {
+        let spec = RequestSpec {
+            head: true,
+            stop_at_other_host: true,
+            what: &what,
+            ..RequestSpec::default()
+        };
+        let Ok(Reached::Response(response)) = self.remote.send(&self.wanted.origin, spec) else {
             return Ok(());
         };
         let headers = response.headers();
@@ -287,7 +297,7 @@ impl Transfer {
         }
     }
 
-    /// Forgets an address, unless another thread has replaced it already.
+    /// Drops an expired address, unless another thread has replaced it already.
     fn expire(&self, generation: u64) {
         let mut address = lock(&self.address);
         if address.0 == generation {
@@ -310,7 +320,7 @@ mod tests {
     };
 
     #[test]
-    fn a_full_disk_is_an_error_of_its_own() {
+    fn a_full_disk_has_its_own_error() {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let name = "localhost/a/b".parse().unwrap();
         let part = Part { n: 0, offset: 0, size: 10, completed: 0 };
@@ -329,7 +339,7 @@ mod tests {
         };
         let result = transfer.receive(&transfer.parts[0], 0..10, &[0; 10][..]);
         assert!(matches!(result, Err(Failure::Final(PullError::DiskFull { .. }))), "{result:?}");
-        assert_eq!(transfer.written(), 0, "only what was written counts");
+        assert_eq!(transfer.written(), 0, "only written bytes count");
 
         transfer.close();
         let result = transfer.receive(&transfer.parts[0], 0..10, &[0; 10][..]);

@@ -1,4 +1,4 @@
-//! Headers of answers, as far as pulling depends on them.
+//! Response headers that pulling depends on.
 
 use std::ops::Range;
 
@@ -10,14 +10,14 @@ pub(crate) fn text(headers: &HeaderMap, name: impl Into<HeaderName>) -> Option<&
     headers.get(name.into())?.to_str().ok().map(str::trim)
 }
 
-/// Digits and nothing else.
+/// A number of digits only.
 pub(crate) fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()
 }
 
-/// Whether `Content-Range` announces exactly `range` of a file of `total` bytes. The end may come earlier: the rest is
-/// requested again.
+/// Whether `Content-Range` announces `range` of a file of `total` bytes. It may end earlier: the rest is then requested
+/// again.
 pub(crate) fn announces(content_range: &str, range: &Range<u64>, total: u64) -> bool {
     let parsed = || {
         let (unit, rest) = content_range.trim().split_once(' ')?;
@@ -40,7 +40,7 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    /// `Bearer realm="…",service="…",scope="…"`, in any order; without a realm it is of no use.
+    /// Parses `Bearer realm="…",service="…",scope="…"`, in any order; the realm is required.
     pub(crate) fn parse(header: &str) -> Option<Self> {
         let (scheme, mut rest) = header.trim().split_once(char::is_whitespace)?;
         if !scheme.eq_ignore_ascii_case("bearer") {
@@ -72,7 +72,7 @@ impl Challenge {
     }
 }
 
-/// The text up to the closing quote, and what follows it.
+/// The text up to the closing quote, and the rest.
 fn unquote(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.char_indices();
@@ -86,7 +86,7 @@ fn unquote(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// The SHA-256 that an ETag of Hugging Face stands for, where it is one.
+/// The SHA-256 in an ETag of Hugging Face, if it is one.
 pub(crate) fn etag_digest(etag: &str) -> Option<Digest> {
     let bare = etag.trim().trim_start_matches("W/").trim_matches('"');
     Digest::parse(&format!("sha256:{bare}"))
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_must_be_those_requested() {
+    fn ranges_must_match_the_request() {
         for (header, fits) in [
             ("bytes 10-19/100", true),
             ("Bytes 10-19/*", true),
@@ -165,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_header_is_read_or_refused(header in ".{0,80}", quoted in "[^\"\\\\]{1,40}") {
+        fn any_header_is_parsed_or_rejected(header in ".{0,80}", quoted in "[^\"\\\\]{1,40}") {
             announces(&header, &(0..10), 10);
             Challenge::parse(&header);
             Challenge::parse(&format!("Bearer {header}"));

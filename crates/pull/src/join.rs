@@ -10,20 +10,20 @@ use rullama_store::Digest;
 
 use crate::{OnProgress, Progress, PullError, download::Status, progress::report, remote::lock};
 
-/// How often waiters report.
+/// The interval of progress reports.
 const REPORT: Duration = Duration::from_millis(60);
 
-/// The downloads that are under way, by digest.
+/// Active downloads by digest.
 #[derive(Debug, Default)]
 pub(crate) struct Downloads {
     active: Mutex<HashMap<String, Arc<Download>>>,
 }
 
-/// A download under way.
+/// An active download.
 #[derive(Debug, Default)]
 struct Download {
     status: Status,
-    /// How many callers wait; guarded by the lock of the map.
+    /// The number of waiting callers; guarded by the lock of the map.
     waiters: Mutex<usize>,
     result: Mutex<Option<Result<(), PullError>>>,
     ended: Condvar,
@@ -52,7 +52,7 @@ impl Drop for Ending {
 }
 
 impl Downloads {
-    /// Waits until the blob `digest` of `total` bytes is there; `start` downloads it, unless that is under way.
+    /// Waits until the blob `digest` of `total` bytes is in the store; `start` downloads it, unless a download is active.
     pub(crate) fn get(
         self: &Arc<Self>,
         digest: &Digest,
@@ -66,7 +66,7 @@ impl Downloads {
             if let Some(download) = self.enter(&key, &mut start) {
                 break download;
             }
-            // The last waiter of an earlier download left a moment ago.
+            // An earlier download is being cancelled.
             report(on_progress, Progress::Waiting)?;
             std::thread::sleep(REPORT);
         };
@@ -79,7 +79,7 @@ impl Downloads {
         };
         if last && outcome.is_none() {
             download.status.cancelled.store(true, Ordering::Relaxed);
-            // Until it has recorded what it has.
+            // Waits until the download has recorded its state.
             let mut result = lock(&download.result);
             while result.is_none() {
                 result =
@@ -89,7 +89,7 @@ impl Downloads {
         outcome.unwrap_or(Err(PullError::Cancelled))
     }
 
-    /// Joins the download of `key`, or starts it. Nothing, if one is just being cancelled.
+    /// Joins the download of `key`, or starts it. `None` while one is being cancelled.
     fn enter<F>(self: &Arc<Self>, key: &str, start: &mut Option<F>) -> Option<Arc<Download>>
     where
         F: FnOnce(&Status) -> Result<(), PullError> + Send + 'static,
@@ -120,7 +120,7 @@ impl Downloads {
     }
 }
 
-/// Reports until the download ends; nothing, if the caller does not want to wait any longer.
+/// Reports progress until the download ends; `None` if the caller cancels.
 fn wait(
     download: &Download,
     digest: &Digest,

@@ -1,8 +1,8 @@
 //! Downloads models from Ollama's registry and Hugging Face into Ollama's store.
 //!
 //! A [`Puller`] fetches a model's manifest and blobs: in parallel parts, resumable after a kill at any moment, verified
-//! before they get their final names; the manifest comes last. [`delete`], [`copy`], [`add_blob`] and [`create`] change a
-//! store in the same way: whatever happens, every reader, Ollama included, sees complete models.
+//! before they get their final names; the manifest is written last. [`delete`], [`copy`], [`add_blob`] and [`create`] change
+//! a store in the same way: every reader, Ollama included, sees complete models at any time.
 //!
 //! ```no_run
 //! use std::ops::ControlFlow;

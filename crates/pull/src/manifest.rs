@@ -1,4 +1,4 @@
-//! Manifests as registries send them and as new models get them.
+//! Manifests of registries and of new models.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::PullError;
 
-/// More than any manifest has.
+/// Maximum number of layers; more than any manifest has.
 pub(crate) const MAX_BYTES: u64 = 4 << 20;
 const MAX_LAYERS: usize = 16_384;
-/// More than any model has; keeps sums of sizes far from overflow.
+/// Maximum size; more than any model has, and sums of sizes cannot overflow.
 const MAX_LAYER_SIZE: u64 = 1 << 43;
 const LAYER_TYPE: &str = "application/vnd.ollama.image.";
 const CONFIG_TYPE: &str = "application/vnd.docker.container.image.v1+json";
 /// The media type of manifests.
 pub(crate) const MANIFEST_TYPE: &str = "application/vnd.docker.distribution.manifest.v2+json";
 
-/// A manifest with all its layers, those of unknown kinds included.
+/// A manifest with all its layers, including unknown kinds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Manifest {
@@ -30,7 +30,7 @@ pub(crate) struct Manifest {
     pub(crate) layers: Vec<Blob>,
 }
 
-/// A blob that a manifest names.
+/// A blob in a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Blob {
@@ -57,14 +57,14 @@ impl Blob {
         Self { media_type: CONFIG_TYPE.into(), digest, size, from: None, name: None }
     }
 
-    /// Its kind, such as `params`, where it is one of Ollama's.
+    /// Its kind, such as `params`, if it is one of Ollama's.
     pub(crate) fn kind(&self) -> Option<&str> {
         self.media_type.strip_prefix(LAYER_TYPE)
     }
 }
 
 impl Manifest {
-    /// Reads and checks a manifest that came from outside.
+    /// Parses and validates a manifest from a server.
     pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Self, PullError> {
         let bad = |problem: String| PullError::BadManifest { name: name.into(), problem };
         let manifest: Self = serde_json::from_slice(bytes).map_err(|e| bad(e.to_string()))?;
@@ -92,14 +92,14 @@ impl Manifest {
         Self { schema_version: 2, media_type: MANIFEST_TYPE.into(), config, layers }
     }
 
-    /// The file, as Ollama writes it.
+    /// The file's content in Ollama's format.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = serde_json::to_vec(self).unwrap_or_default();
         bytes.push(b'\n');
         bytes
     }
 
-    /// All layers, then the config: the order in which they are pulled.
+    /// All layers, then the config: the order of pulling.
     pub(crate) fn blobs(&self) -> impl Iterator<Item = &Blob> {
         self.layers.iter().chain(std::iter::once(&self.config))
     }
@@ -107,7 +107,7 @@ impl Manifest {
 
 fn digest<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
     let text = String::deserialize(deserializer)?;
-    // In lower case, which is how the file will be called.
+    // Lower case, as in the file name.
     Digest::parse(&text.to_ascii_lowercase())
         .ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not a sha256 digest")))
 }
@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn tensors_are_refused() {
+    fn safetensors_are_rejected() {
         let layer = Blob::layer("tensor", Digest::of(b""), 0);
         assert!(matches!(parse(&json!([layer])), Err(PullError::TensorLayers { .. })));
     }
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(
+        fn manifests_round_trip(
             kinds in prop::collection::vec(("[a-z]{1,8}", any::<u32>()), 0..6), junk in ".*",
         ) {
             prop_assume!(kinds.iter().all(|(kind, _)| kind != "tensor"));

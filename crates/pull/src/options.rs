@@ -1,4 +1,4 @@
-//! Where models come from, with which credentials, and how patient we are.
+//! Registries, credentials, retries and timeouts.
 
 use std::{fmt, time::Duration};
 
@@ -7,52 +7,52 @@ use ureq::http::Uri;
 
 use crate::PullError;
 
-/// How to pull. Nothing is read from the environment: the caller passes what it found.
+/// Options of pulling. Nothing is read from the environment: the caller passes the values.
 #[derive(Debug, Clone)]
 pub struct PullOptions {
-    /// Allows plain http. Hosts without a scheme are then contacted over http, as Ollama does.
+    /// Allows plain http. Hosts without a scheme are then contacted over http, as in Ollama.
     pub insecure: bool,
-    /// Other addresses for hosts in names, such as a mirror: `(host, "https://mirror.example")`.
+    /// Replacement addresses for hosts in names, such as a mirror: `(host, "https://mirror.example")`.
     pub endpoints: Vec<(String, String)>,
-    /// Access tokens of registries, by host in the name. Each is sent to that host alone.
+    /// Access tokens of registries, by host in the name. Each is sent to that host only.
     pub tokens: Vec<(String, Secret)>,
-    /// The variable `HF_ENDPOINT`: where `hf.co` names are pulled from.
+    /// The variable `HF_ENDPOINT`: the server of `hf.co` names.
     pub hf_endpoint: Option<String>,
-    /// The variable `HF_TOKEN`: sent to that endpoint alone.
+    /// The variable `HF_TOKEN`: sent to that endpoint only.
     pub hf_token: Option<Secret>,
     /// Address of an HTTP proxy.
     pub proxy: Option<String>,
-    /// How HTTP requests name this program.
+    /// The `User-Agent` header.
     pub user_agent: String,
-    /// How often a request or a part of a file is tried without progress.
+    /// Attempts per request or part without progress.
     pub attempts: u32,
-    /// Pause before the second attempt; it doubles before each further one.
+    /// Delay before the second attempt; doubles with each further one.
     pub backoff: Duration,
-    /// After how much silence a connection is given up.
+    /// Timeout of a connection that sends nothing.
     pub stall: Duration,
-    /// How often the state of a download is recorded.
+    /// The interval at which the state of a download is recorded.
     pub checkpoint: Duration,
-    /// How large the parts of a blob are.
+    /// The size of a blob's parts.
     pub part_size: PartSize,
-    /// How many parts are downloaded at once.
+    /// The number of parts downloaded in parallel.
     pub parallel: usize,
 }
 
-/// Limits of a part's length in bytes. Files are cut into 16 parts within these limits, as Ollama does.
+/// Limits of a part's length in bytes. Files are split into 16 parts within these limits, as in Ollama.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartSize {
-    /// Shortest part of a file with several.
+    /// Minimum length of a part, if a file has several.
     pub min: u64,
-    /// Longest part.
+    /// Maximum length of a part.
     pub max: u64,
 }
 
-/// A text that is never shown.
+/// A string that `Debug` does not print.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps `text` secret.
+    /// Wraps `text`.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -130,7 +130,7 @@ impl PullOptions {
         let uri = rullama_source::web_address(trimmed)
             .filter(|uri| uri.query().is_none() && !uri.authority().is_some_and(has_login))
             .ok_or_else(|| PullError::BadAddress {
-                // Without the login it may carry.
+                // Without the credentials it may contain.
                 address: trimmed.rsplit('@').next().unwrap_or_default().into(),
             })?;
         if uri.scheme_str() == Some("http") && !self.insecure {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_can_be_elsewhere() {
+    fn hosts_can_be_replaced() {
         let mut options = PullOptions::default();
         options.endpoints.push(("Host".into(), "https://mirror:8443/prefix/".into()));
         assert_eq!(address(&options, "host/a/b").unwrap(), "https://mirror:8443/prefix");

@@ -1,6 +1,6 @@
-//! The files of an unfinished download: the same as Ollama's, so that each program can continue what the other began.
+//! The files of an unfinished download: the same as Ollama's, so that each program can resume the other's downloads.
 //!
-//! `blobs/sha256-HEX-partial` holds the data at its final length; `…-partial-N` says how much of part N is there.
+//! `blobs/sha256-HEX-partial` holds the data at its final length; `…-partial-N` holds the state of part N.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{PartSize, PullError, error::io_error};
 
-/// More parts than Ollama would ever write.
+/// Maximum number of parts; more than Ollama writes.
 const MAX_PARTS: usize = 4096;
 
 /// A part of a blob, as its state file describes it.
@@ -26,7 +26,7 @@ pub(crate) struct Part {
     pub(crate) completed: u64,
 }
 
-/// Where a blob and its unfinished download lie.
+/// The paths of a blob and its unfinished download.
 #[derive(Debug, Clone)]
 pub(crate) struct BlobPaths {
     folder: PathBuf,
@@ -50,7 +50,7 @@ impl BlobPaths {
         self.folder.join(&self.name)
     }
 
-    /// The data of the unfinished one.
+    /// The data file of the unfinished download.
     pub(crate) fn partial(&self) -> PathBuf {
         self.folder.join(format!("{}-partial", self.name))
     }
@@ -59,12 +59,12 @@ impl BlobPaths {
         self.folder.join(format!("{}-partial-{n}", self.name))
     }
 
-    /// Whether the finished blob is there with this length.
+    /// Whether the finished blob exists with this length.
     pub(crate) fn is_complete(&self, size: u64) -> bool {
         fs::metadata(self.blob()).is_ok_and(|found| found.is_file() && found.len() == size)
     }
 
-    /// The numbers of all state files.
+    /// The indices of all state files.
     fn numbers(&self) -> io::Result<Vec<usize>> {
         let prefix = format!("{}-partial-", self.name);
         let mut numbers = Vec::new();
@@ -78,12 +78,12 @@ impl BlobPaths {
         Ok(numbers)
     }
 
-    /// The parts of an unfinished download of `total` bytes, where their files describe one.
+    /// The parts of an unfinished download of `total` bytes, if the state files are consistent.
     pub(crate) fn read_parts(&self, total: u64) -> Option<Vec<Part>> {
         let numbers = self.numbers().ok().filter(|numbers| numbers.len() <= MAX_PARTS)?;
         let read = |n: usize| {
             let path = self.state(n);
-            // A state is a line; anything longer is something else.
+            // A state file is one line; a longer file is not a state.
             let short = fs::metadata(&path).ok()?.len() <= 4096;
             let bytes = short.then(|| fs::read(&path).ok()).flatten()?;
             serde_json::from_slice::<Part>(&bytes).ok().filter(|part| part.n == n)
@@ -93,7 +93,7 @@ impl BlobPaths {
         covers(&parts, total).then_some(parts)
     }
 
-    /// Records the state of `part`. Written aside and renamed: Ollama cannot read half a state.
+    /// Records the state of `part`. Written to a temporary file and renamed, so that Ollama never reads a partial state.
     pub(crate) fn write_part(&self, part: &Part) -> Result<(), PullError> {
         let path = self.state(part.n);
         let aside = self.folder.join(format!(".{}-state-{}", self.name, part.n));
@@ -106,7 +106,7 @@ impl BlobPaths {
     /// Deletes all state files.
     pub(crate) fn remove_states(&self) -> Result<(), PullError> {
         let numbers = self.numbers().map_err(|e| io_error("read", &self.folder, e))?;
-        // The first one last: it shows that there are leftovers.
+        // The first one last: its existence shows that there are leftovers.
         for n in numbers.into_iter().rev() {
             remove(&self.state(n))?;
             remove(&self.folder.join(format!(".{}-state-{n}", self.name)))?;
@@ -114,22 +114,22 @@ impl BlobPaths {
         Ok(())
     }
 
-    /// Deletes what a kill between renaming the data and deleting the states leaves.
+    /// Deletes state files left by a kill between the rename of the data and their deletion.
     pub(crate) fn remove_leftovers(&self) {
         if !self.partial().exists() && self.state(0).exists() {
-            // They do no harm; another attempt follows with the next pull.
+            // Leftovers are harmless; the next pull tries again.
             let _ = self.remove_states();
         }
     }
 
-    /// Forgets the download. States go first: without data they would claim bytes that are not there.
+    /// Discards the download. State files are deleted first: without data they would claim missing bytes.
     pub(crate) fn discard(&self) -> Result<(), PullError> {
         self.remove_states()?;
         remove(&self.partial())
     }
 }
 
-/// Deletes a file that may be gone.
+/// Deletes a file that may not exist.
 pub(crate) fn remove(path: &Path) -> Result<(), PullError> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != ErrorKind::NotFound => Err(io_error("delete", path, e)),
@@ -137,7 +137,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), PullError> {
     }
 }
 
-/// Cuts a blob into parts: 16, unless that makes them too short or too long.
+/// Splits a blob into parts: 16, unless they would be too short or too long.
 pub(crate) fn plan(total: u64, limits: PartSize) -> Vec<Part> {
     let size = (total / 16).max(limits.min).min(limits.max).max(1);
     let mut parts = Vec::new();
@@ -150,7 +150,7 @@ pub(crate) fn plan(total: u64, limits: PartSize) -> Vec<Part> {
     parts
 }
 
-/// Whether `parts`, sorted by offset, cover the blob without gaps and overlaps.
+/// Whether `parts`, sorted by offset, cover the blob without gaps or overlaps.
 fn covers(parts: &[Part], total: u64) -> bool {
     let mut end = 0;
     for part in parts {
@@ -172,7 +172,7 @@ mod tests {
     use crate::{PartSize, PullOptions};
 
     #[test]
-    fn parts_are_as_long_as_ollamas() {
+    fn parts_have_ollamas_sizes() {
         let limits = PullOptions::default().part_size;
         for (total, count, first) in [
             (1, 1, 1),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn states_are_written_as_ollama_writes_them() {
+    fn states_have_ollamas_format() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("blobs")).unwrap();
         let digest = Digest::of(b"x");

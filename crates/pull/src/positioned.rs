@@ -1,6 +1,6 @@
-//! Reading and writing at a position, by several threads through one handle.
+//! Reads and writes at an offset, by several threads through one handle.
 //!
-//! One handle, because on Windows a lock keeps all other handles out, those of this process included.
+//! One handle, because on Windows a lock excludes all other handles, even of the same process.
 
 use std::{fs::File, io};
 
@@ -33,7 +33,7 @@ pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<
     std::os::windows::fs::FileExt::seek_read(file, bytes, offset)
 }
 
-/// Whether `path` still leads to the open `file`. Where that cannot be known, deleting an open file is impossible.
+/// Whether `path` still refers to the open `file`. On other systems, an open file cannot be deleted.
 pub(crate) fn is_at(file: &File, path: &std::path::Path) -> bool {
     let Ok(there) = std::fs::metadata(path) else { return false };
     #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! What a long operation reports to its caller.
+//! Progress reports of long operations.
 
 use std::ops::ControlFlow;
 
@@ -7,44 +7,44 @@ use serde_json::{Value, json};
 
 use crate::PullError;
 
-/// A step of an operation, in the order in which Ollama reports them.
+/// A step of an operation, in Ollama's order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress {
     /// The manifest is being fetched.
     PullingManifest,
-    /// A blob is being downloaded; one that was there already is reported once, complete.
+    /// A blob is being downloaded; one already in the store is reported once, as complete.
     Layer {
         /// The blob.
         digest: Digest,
         /// Its length in bytes.
         total: u64,
-        /// How many bytes are on disk.
+        /// Bytes on disk.
         completed: u64,
     },
     /// A blob is being hashed.
     Verifying,
     /// The header of a file is being read.
     ParsingGguf,
-    /// A new model uses a blob that is in the store.
+    /// A new model uses an existing blob.
     UsingLayer(Digest),
-    /// A new model needed a new blob.
+    /// A new model uses a new blob.
     CreatingLayer(Digest),
     /// The manifest is being written.
     WritingManifest,
-    /// Blobs of the replaced model that no other model uses are deleted.
+    /// Unused blobs of the replaced model are being deleted.
     RemovingUnusedLayers,
-    /// It is done.
+    /// The operation has succeeded.
     Success,
-    /// Nothing happened since the last report: an opportunity to cancel, not a line of its own.
+    /// No progress since the last report: an opportunity to cancel, without a line.
     Waiting,
 }
 
-/// Gets every report; `Break` cancels the operation, which keeps what was downloaded.
+/// Receives every report; `Break` cancels the operation, which keeps the data downloaded so far.
 pub type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 impl Progress {
-    /// Ollama's status text, for all but [`Waiting`](Self::Waiting).
+    /// Ollama's status text; `None` for [`Waiting`](Self::Waiting).
     pub fn status(&self) -> Option<String> {
         Some(match self {
             Self::PullingManifest => "pulling manifest".into(),
@@ -60,7 +60,7 @@ impl Progress {
         })
     }
 
-    /// The line that Ollama's HTTP API sends for it.
+    /// The line of Ollama's HTTP API.
     pub fn line(&self) -> Option<Value> {
         let status = self.status()?;
         Some(match self {

@@ -1,4 +1,4 @@
-//! Pulling a model: manifest, blobs, manifest into the store.
+//! Pulls a model: fetches the manifest and the blobs, then writes the manifest to the store.
 
 use std::{
     path::{Path, PathBuf},
@@ -22,14 +22,14 @@ use crate::{
     options::is_hugging_face,
     parts::BlobPaths,
     progress::report,
-    remote::{Answer, Ask, Remote},
+    remote::{FetchedResponse, Remote, RequestSpec},
     write::{install, stored_name},
 };
 
-/// How often to begin again when another process deletes blobs that we need.
+/// How often to restart when another process deletes blobs that we need.
 const ROUNDS: usize = 3;
 
-/// Pulls models into one store. Clones share their downloads: two pulls of one blob load it once.
+/// Pulls models into one store. Clones share their downloads: two pulls of one blob download it once.
 #[derive(Debug, Clone)]
 pub struct Puller {
     shared: Arc<Shared>,
@@ -53,7 +53,7 @@ pub struct Pulled {
 }
 
 impl Puller {
-    /// Pulls into the store at `root`, which is created when the first model comes.
+    /// Pulls into the store at `root`, which is created with the first model.
     pub fn new(root: impl Into<PathBuf>, options: PullOptions) -> Self {
         let (root, downloads) = (root.into(), Arc::default());
         Self { shared: Arc::new(Shared { root, options, downloads }) }
@@ -68,7 +68,7 @@ impl Puller {
         }
     }
 
-    /// The options it was made with.
+    /// Its options.
     pub fn options(&self) -> &PullOptions {
         &self.shared.options
     }
@@ -81,8 +81,8 @@ impl Puller {
     /// Pulls `name`. `on_progress` is called at least every 100 ms or so, on this thread.
     ///
     /// # Errors
-    /// Whatever the error, what was downloaded stays, and the next pull continues there. Only data that turns out to be
-    /// wrong is deleted.
+    /// After any error, the data downloaded so far is kept, and the next pull resumes there. Only data with a wrong digest is
+    /// deleted.
     pub fn pull(&self, name: &ModelName, on_progress: OnProgress<'_>) -> Result<Pulled, PullError> {
         report(on_progress, Progress::PullingManifest)?;
         let remote = Remote::new(self.options(), name)?;
@@ -96,7 +96,7 @@ impl Puller {
         }
     }
 
-    /// Pulls from a server that speaks the registry's protocol.
+    /// Pulls from a server with the registry protocol.
     fn pull_registry(
         &self,
         remote: &Arc<Remote>,
@@ -106,29 +106,29 @@ impl Puller {
     ) -> Result<Pulled, PullError> {
         let repository = format!("/v2/{}/{}", name.namespace(), name.model());
         let uri = remote.at(&format!("{repository}/manifests/{}", name.tag()))?;
-        let answer = fetch(remote, uri, Some(MANIFEST_TYPE), MAX_BYTES, "manifest", on_progress)?;
-        match answer.status {
+        let response = fetch(remote, uri, Some(MANIFEST_TYPE), MAX_BYTES, "manifest", on_progress)?;
+        match response.status {
             200 => {}
             404 => return Err(PullError::NotFound { name: name.to_string() }),
-            _ => return Err(remote.refused("the manifest", &answer)),
+            _ => return Err(remote.refused("the manifest", &response)),
         }
-        let manifest = Manifest::parse(&name.to_string(), &answer.body)?;
+        let manifest = Manifest::parse(&name.to_string(), &response.body)?;
         for _ in 0..ROUNDS {
             for blob in manifest.blobs() {
                 let origin = remote.at(&format!("{repository}/blobs/{}", blob.digest))?;
                 self.get_blob(remote, blob, origin, on_progress)?;
             }
             report(on_progress, Progress::Verifying)?;
-            let id = install(self.root(), stored, &manifest, &answer.body, on_progress)?;
+            let id = install(self.root(), stored, &manifest, &response.body, on_progress)?;
             if let Some(id) = id {
                 return Ok(Pulled { name: stored.clone(), id });
             }
         }
-        let problem = "its blobs are deleted by another process as they come".into();
+        let problem = "another process keeps deleting its blobs".into();
         Err(PullError::BadManifest { name: name.to_string(), problem })
     }
 
-    /// Downloads a blob, unless it is there.
+    /// Downloads a blob, unless it is in the store.
     pub(crate) fn get_blob(
         &self,
         remote: &Arc<Remote>,
@@ -158,7 +158,7 @@ fn canonical(name: &ModelName) -> Result<ModelName, PullError> {
     Ok(format!("hf.co/{}/{}:{}", name.namespace(), name.model(), name.tag()).parse()?)
 }
 
-/// Fetches something small on another thread, so that the caller can cancel meanwhile.
+/// Fetches a small file on another thread, so that the caller can cancel meanwhile.
 pub(crate) fn fetch(
     remote: &Arc<Remote>,
     uri: Uri,
@@ -166,23 +166,23 @@ pub(crate) fn fetch(
     max: u64,
     what: &str,
     on_progress: OnProgress<'_>,
-) -> Result<Answer, PullError> {
-    let (remote_there, what_there) = (remote.clone(), what.to_owned());
+) -> Result<FetchedResponse, PullError> {
+    let (thread_remote, thread_what) = (remote.clone(), what.to_owned());
     in_background(on_progress, move || {
-        let ask = Ask { accept, what: &what_there, ..Ask::default() };
-        remote_there.fetch(&uri, ask, max)
+        let spec = RequestSpec { accept, what: &thread_what, ..RequestSpec::default() };
+        thread_remote.fetch(&uri, spec, max)
     })
-    .unwrap_or_else(|| Err(remote.bad_answer(what, "the request failed")))
+    .unwrap_or_else(|| Err(remote.bad_response(what, "the request failed")))
 }
 
-/// Runs `work` on another thread and reports that we wait; nothing, if it panics.
+/// Runs `work` on another thread and reports [`Progress::Waiting`]; `None` if it panics.
 pub(crate) fn in_background<T: Send + 'static>(
     on_progress: OnProgress<'_>,
     work: impl FnOnce() -> Result<T, PullError> + Send + 'static,
 ) -> Option<Result<T, PullError>> {
     let (sender, result) = channel();
     std::thread::spawn(move || {
-        // Nobody listens after a cancellation.
+        // After a cancellation the receiver is gone.
         let _ = sender.send(work());
     });
     loop {

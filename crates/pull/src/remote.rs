@@ -1,4 +1,4 @@
-//! One server during one pull: requests, redirects and credentials.
+//! The server of one pull: requests, redirects and credentials.
 
 use std::{
     io::{self, ErrorKind, Read},
@@ -19,10 +19,10 @@ use crate::{
 };
 
 const MAX_REDIRECTS: usize = 10;
-/// How much of an error's text is shown.
+/// Maximum length of a shown error message in bytes.
 const MAX_MESSAGE: u64 = 4096;
 const MAX_TOKEN: u64 = 64 << 10;
-/// How often silence is forgiven when nothing comes in between.
+/// Consecutive timeouts that are tolerated.
 pub(crate) const MAX_STALLS: u32 = 10;
 
 pub(crate) type Response = ureq::http::Response<Body>;
@@ -30,15 +30,15 @@ pub(crate) type Response = ureq::http::Response<Body>;
 /// Why one attempt failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Trying again would not help.
+    /// A retry would not help.
     Final(PullError),
     /// The connection broke, or the server is busy.
-    Again(io::Error),
-    /// Nothing came for too long.
+    Retry(io::Error),
+    /// A timeout.
     Stalled,
-    /// The address that a redirect led to is no longer valid.
+    /// The redirect target is no longer valid.
     Expired(u16),
-    /// The server sends whole files only.
+    /// The server does not support ranges.
     RangeIgnored,
     /// The download was stopped.
     Stopped,
@@ -50,29 +50,29 @@ impl From<PullError> for Failure {
     }
 }
 
-/// Where a request ended.
+/// The result of a request.
 pub(crate) enum Reached {
     Response(Response),
-    /// A redirect leads to another host; these are its headers.
-    Elsewhere(Uri, HeaderMap),
+    /// A redirect to another host, with the headers of the redirect.
+    OtherHost(Uri, HeaderMap),
 }
 
-/// A request for bytes.
+/// Parameters of a request.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct RequestSpec<'a> {
     pub(crate) head: bool,
     pub(crate) accept: Option<&'a str>,
     /// First and last byte.
     pub(crate) range: Option<(u64, u64)>,
-    /// Stops at the first redirect to another host.
-    pub(crate) stop_elsewhere: bool,
+    /// Whether to stop at the first redirect to another host.
+    pub(crate) stop_at_other_host: bool,
     /// What is requested, for messages.
     pub(crate) what: &'a str,
 }
 
-/// A small answer, read to its end.
+/// A small response, read completely.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct FetchedResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
@@ -82,11 +82,11 @@ pub(crate) struct Answer {
 pub(crate) struct Remote {
     agent: Agent,
     base: Uri,
-    /// What authorises requests right away.
+    /// Authorises requests directly.
     bearer: Option<Secret>,
-    /// What authorises the exchange for a token.
+    /// Authorises the exchange for a token.
     exchange: Option<Secret>,
-    /// The token that came from an exchange.
+    /// The token from an exchange.
     token: Mutex<Option<String>>,
     insecure: bool,
     attempts: u32,
@@ -108,7 +108,7 @@ impl Remote {
         let agent = Agent::config_builder()
             .proxy(proxy)
             .http_status_as_error(false)
-            // Followed here: credentials must not travel to other hosts.
+            // Redirects are followed here: credentials must not be sent to other hosts.
             .max_redirects(0)
             .user_agent(options.user_agent.as_str())
             .timeout_connect(Some(options.stall))
@@ -132,7 +132,7 @@ impl Remote {
         }))
     }
 
-    /// For messages.
+    /// The host, for messages.
     pub(crate) fn host(&self) -> String {
         self.base.authority().map(ToString::to_string).unwrap_or_default()
     }
@@ -149,13 +149,13 @@ impl Remote {
         same_origin(&self.base, uri)
     }
 
-    /// Sends one request and follows redirects. A 401 is answered once with a token.
-    pub(crate) fn send(&self, from: &Uri, ask: Ask<'_>) -> Result<Reached, Failure> {
+    /// Sends one request and follows redirects. After a 401 it retries once with a token.
+    pub(crate) fn send(&self, from: &Uri, spec: RequestSpec<'_>) -> Result<Reached, Failure> {
         let mut place = from.clone();
         let mut exchanged = false;
         let mut redirects = 0;
         loop {
-            let response = self.send_once(&place, ask)?;
+            let response = self.send_once(&place, spec)?;
             match response.status().as_u16() {
                 401 if self.is_same(&place) && !exchanged => {
                     self.authenticate(&response)?;
@@ -168,28 +168,28 @@ impl Remote {
                         .filter(|next| self.insecure || next.scheme_str() == Some("https"))
                         .filter(|_| redirects <= MAX_REDIRECTS)
                         .ok_or_else(|| {
-                            self.bad_answer(ask.what, "a redirect that leads nowhere")
+                            self.bad_response(spec.what, "a redirect that leads nowhere")
                         })?;
-                    if ask.stop_elsewhere && !self.is_same(&next) {
-                        return Ok(Reached::Elsewhere(next, response.headers().clone()));
+                    if spec.stop_at_other_host && !self.is_same(&next) {
+                        return Ok(Reached::OtherHost(next, response.headers().clone()));
                     }
                     place = next;
                 }
                 status @ (408 | 429 | 500..=599) => {
-                    return Err(Failure::Again(io::Error::other(format!("status {status}"))));
+                    return Err(Failure::Retry(io::Error::other(format!("status {status}"))));
                 }
                 _ => return Ok(Reached::Response(response)),
             }
         }
     }
 
-    fn send_once(&self, place: &Uri, ask: Ask<'_>) -> Result<Response, Failure> {
-        let mut request = if ask.head { self.agent.head(place) } else { self.agent.get(place) }
+    fn send_once(&self, place: &Uri, spec: RequestSpec<'_>) -> Result<Response, Failure> {
+        let mut request = if spec.head { self.agent.head(place) } else { self.agent.get(place) }
             .header(header::ACCEPT_ENCODING, "identity");
-        if let Some(accept) = ask.accept {
+        if let Some(accept) = spec.accept {
             request = request.header(header::ACCEPT, accept);
         }
-        if let Some((first, last)) = ask.range {
+        if let Some((first, last)) = spec.range {
             request = request.header(header::RANGE, format!("bytes={first}-{last}"));
         }
         if self.is_same(place) {
@@ -198,10 +198,10 @@ impl Remote {
                 request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
             }
         }
-        request.call().map_err(|error| self.failure(ask.what, error))
+        request.call().map_err(|error| self.failure(spec.what, error))
     }
 
-    /// Exchanges the user's token, or nothing, for the one that a 401 asks for.
+    /// Exchanges the user's token, if any, for the token that a 401 requires.
     fn authenticate(&self, response: &Response) -> Result<(), Failure> {
         let denied = |advice| PullError::Unauthorized { host: self.host(), advice };
         let challenge = text(response.headers(), header::WWW_AUTHENTICATE)
@@ -215,7 +215,7 @@ impl Remote {
                 separator = '&';
             }
         }
-        // A token sent to a realm of the server's choice would be a token given away.
+        // Sending the token to a realm on another host would leak it.
         let realm = rullama_source::web_address(&realm)
             .filter(|uri| self.is_same(uri))
             .ok_or_else(|| denied("it wants credentials for another host"))?;
@@ -228,66 +228,76 @@ impl Remote {
         match status {
             200 => {}
             408 | 429 | 500..=599 => {
-                return Err(Failure::Again(io::Error::other(format!("status {status}"))));
+                return Err(Failure::Retry(io::Error::other(format!("status {status}"))));
             }
             _ => return Err(denied(NO_ACCESS).into()),
         }
         let body = self.read_all(response, MAX_TOKEN, "a token")?;
-        let answer: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
-        let token = answer["token"].as_str().or(answer["access_token"].as_str());
+        let token_response: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+        let token = token_response["token"].as_str().or(token_response["access_token"].as_str());
         let visible = |token: &&str| token.bytes().all(|byte| byte.is_ascii_graphic());
         let token = token
             .filter(|token| !token.is_empty())
             .filter(visible)
-            .ok_or_else(|| self.bad_answer("a token", "no token"))?;
+            .ok_or_else(|| self.bad_response("a token", "no token"))?;
         *lock(&self.token) = Some(token.to_owned());
         Ok(())
     }
 
-    /// The answer to a request for something small, tried several times. Statuses are the caller's to judge.
-    pub(crate) fn fetch(&self, from: &Uri, ask: Ask<'_>, max: u64) -> Result<Answer, PullError> {
+    /// Fetches a small file, with retries. The caller checks the status.
+    pub(crate) fn fetch(
+        &self,
+        from: &Uri,
+        spec: RequestSpec<'_>,
+        max: u64,
+    ) -> Result<FetchedResponse, PullError> {
         let mut pause = self.backoff;
         let (mut attempts, mut stalls) = (0, 0);
         loop {
-            let failure = match self.fetch_once(from, ask, max) {
-                Ok(answer) => return Ok(answer),
+            let failure = match self.fetch_once(from, spec, max) {
+                Ok(response) => return Ok(response),
                 Err(failure) => failure,
             };
             match failure {
                 Failure::Stalled if stalls < 2 => stalls += 1,
-                Failure::Again(_) if attempts + 1 < self.attempts => {
+                Failure::Retry(_) if attempts + 1 < self.attempts => {
                     attempts += 1;
                     std::thread::sleep(pause);
                     pause = pause.saturating_mul(2);
                 }
-                other => return Err(self.explain(other, ask.what, attempts + 1)),
+                other => return Err(self.explain(other, spec.what, attempts + 1)),
             }
         }
     }
 
-    fn fetch_once(&self, from: &Uri, ask: Ask<'_>, max: u64) -> Result<Answer, Failure> {
-        let response = match self.send(from, ask)? {
+    fn fetch_once(
+        &self,
+        from: &Uri,
+        spec: RequestSpec<'_>,
+        max: u64,
+    ) -> Result<FetchedResponse, Failure> {
+        let response = match self.send(from, spec)? {
             Reached::Response(response) => response,
-            Reached::Elsewhere(_, headers) => {
-                return Ok(Answer { status: 302, headers, body: Vec::new() });
+            Reached::OtherHost(_, headers) => {
+                return Ok(FetchedResponse { status: 302, headers, body: Vec::new() });
             }
         };
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         if status == 401 {
             return Err(PullError::Unauthorized { host: self.host(), advice: NO_ACCESS }.into());
         }
-        let body = match (ask.head, status) {
+        let body = match (spec.head, status) {
             (true, _) => Vec::new(),
-            (false, 200..=299) => self.read_all(response, max, ask.what)?,
+            (false, 200..=299) => self.read_all(response, max, spec.what)?,
             (false, _) => {
                 let mut message = Vec::new();
                 let mut reader = response.into_body().into_reader().take(MAX_MESSAGE);
-                // An error's text is a courtesy: as much of it as comes.
+                // The message is optional: as much of it as arrives.
                 let _ = reader.read_to_end(&mut message);
                 message
             }
         };
-        Ok(Answer { status, headers, body })
+        Ok(FetchedResponse { status, headers, body })
     }
 
     fn read_all(&self, response: Response, max: u64, what: &str) -> Result<Vec<u8>, Failure> {
@@ -295,22 +305,22 @@ impl Remote {
         let mut reader = response.into_body().into_reader().take(max + 1);
         reader.read_to_end(&mut body).map_err(|error| match ureq::Error::from(error) {
             ureq::Error::Timeout(_) => Failure::Stalled,
-            other => Failure::Again(other.into_io()),
+            other => Failure::Retry(other.into_io()),
         })?;
         if body.len() as u64 > max {
-            return Err(self.bad_answer(what, &format!("more than {max} bytes")).into());
+            return Err(self.bad_response(what, &format!("more than {max} bytes")).into());
         }
         Ok(body)
     }
 
-    /// The error for a status that is not the expected one.
-    pub(crate) fn refused(&self, what: &str, answer: &Answer) -> PullError {
-        let (host, what, status) = (self.host(), what.to_owned(), answer.status);
-        PullError::Refused { host, what, status, message: message(&answer.body) }
+    /// The error for an unexpected status.
+    pub(crate) fn refused(&self, what: &str, response: &FetchedResponse) -> PullError {
+        let (host, what, status) = (self.host(), what.to_owned(), response.status);
+        PullError::Refused { host, what, status, message: message(&response.body) }
     }
 
-    pub(crate) fn bad_answer(&self, what: &str, problem: &str) -> PullError {
-        PullError::BadAnswer { host: self.host(), what: what.into(), problem: problem.into() }
+    pub(crate) fn bad_response(&self, what: &str, problem: &str) -> PullError {
+        PullError::BadResponse { host: self.host(), what: what.into(), problem: problem.into() }
     }
 
     /// The error to report after the last attempt.
@@ -328,31 +338,31 @@ impl Remote {
             Failure::Stalled => PullError::Stalled { host, timeout: self.stall },
             Failure::Expired(status) => refused(status),
             Failure::RangeIgnored => refused(200),
-            Failure::Again(source) => {
+            Failure::Retry(source) => {
                 PullError::Connection { host, what: what.into(), attempts, source: source.into() }
             }
         }
     }
 
-    /// What an error of the HTTP library means.
+    /// Classifies an error of the HTTP library.
     fn failure(&self, what: &str, error: ureq::Error) -> Failure {
         match error {
             ureq::Error::Timeout(_) => Failure::Stalled,
-            // Certificates that do not verify end here.
+            // Invalid certificates end here.
             ureq::Error::Io(e) if e.kind() == ErrorKind::InvalidData => {
-                self.bad_answer(what, &e.to_string()).into()
+                self.bad_response(what, &e.to_string()).into()
             }
             ureq::Error::Io(_) | ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => {
-                Failure::Again(error.into_io())
+                Failure::Retry(error.into_io())
             }
-            other => self.bad_answer(what, &other.to_string()).into(),
+            other => self.bad_response(what, &other.to_string()).into(),
         }
     }
 }
 
 const NO_ACCESS: &str = "check the name, or give an access token";
 
-/// Scheme, host and port are equal.
+/// Whether scheme, host and port are equal.
 fn same_origin(a: &Uri, b: &Uri) -> bool {
     let port = |uri: &Uri| {
         uri.port_u16().or(match uri.scheme_str() {
@@ -365,7 +375,7 @@ fn same_origin(a: &Uri, b: &Uri) -> bool {
     a.scheme() == b.scheme() && host(a) == host(b) && port(a) == port(b)
 }
 
-/// Percent-encodes everything that means something in an address, except for slashes.
+/// Percent-encodes all characters with a meaning in URLs, except slashes.
 pub(crate) fn encode(text: &str) -> String {
     const KEEP: &percent_encoding::AsciiSet = &percent_encoding::NON_ALPHANUMERIC
         .remove(b'-')
@@ -376,7 +386,7 @@ pub(crate) fn encode(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, KEEP).to_string()
 }
 
-/// What an error's body says: a text in JSON of several shapes, or the first line of plain text.
+/// The message in an error body: a string in JSON of several shapes, or the first line of plain text.
 fn message(body: &[u8]) -> String {
     let value: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let in_json = [&value["error"], &value["message"], &value["errors"][0]["message"]];
@@ -389,7 +399,7 @@ fn message(body: &[u8]) -> String {
     if page { String::new() } else { printable.collect() }
 }
 
-/// A mutex that a panic elsewhere does not make unusable: what it guards is replaced as a whole.
+/// Locks a mutex even if poisoned: the guarded values are only replaced as a whole.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
@@ -409,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_errors() {
+    fn error_messages() {
         assert_eq!(message(br#"{"error":"no such tag"}"#), "no such tag");
         assert_eq!(message(br#"{"errors":[{"code":"X","message":"denied"}]}"#), "denied");
         assert_eq!(message(b"plain\x1b[0m text\nsecond"), "plain[0m text");

@@ -1,7 +1,7 @@
 //! Pulls, copies and deletions in a process that is killed at random moments: the store stays readable, holds complete
-//! models only, and the next pull continues instead of beginning again.
+//! models only, and the next pull resumes.
 //!
-//! The program starts itself again as the process to kill, which is why it has a main of its own.
+//! The test starts itself as the child process to kill, so it has its own main function.
 #![allow(clippy::unwrap_used, reason = "a test without the usual harness")]
 
 #[allow(dead_code, reason = "shared with the other tests")]
@@ -22,7 +22,7 @@ use rullama_store::{ModelName, Store};
 use registry::{Registry, noise};
 
 const PART: usize = 128 << 10;
-/// Enough for every phase of a pull to be hit.
+/// Enough iterations to hit every phase of a pull.
 const KILLS: u64 = 25;
 
 fn main() {
@@ -32,7 +32,7 @@ fn main() {
     {
         return child(command, Path::new(root), &name.parse().unwrap());
     }
-    // As the usual harness does with a filter, or when it only lists tests.
+    // As the standard harness with a filter, or when it only lists tests.
     if arguments
         .iter()
         .any(|text| text == "--list" || (!text.starts_with('-') && !"kill".contains(text.as_str())))
@@ -40,7 +40,7 @@ fn main() {
         return;
     }
     killed_pulls_continue();
-    killed_changes_are_whole_or_not_there();
+    killed_changes_are_complete_or_absent();
     #[cfg(unix)]
     a_full_disk_keeps_the_parts();
 }
@@ -59,7 +59,7 @@ fn pull(root: &Path, name: &ModelName) -> Result<(), rullama_pull::PullError> {
     Puller::new(root, options()).pull(name, go_on).map(drop)
 }
 
-/// What the process to kill does.
+/// The work of the child process.
 fn child(command: &str, root: &Path, name: &ModelName) {
     match command {
         "child-pull" => {
@@ -69,7 +69,7 @@ fn child(command: &str, root: &Path, name: &ModelName) {
             }
         }
         _ => loop {
-            // Copies, changes and deletes for ever.
+            // Copies, changes and deletes forever.
             let other: ModelName = "changed".parse().unwrap();
             let request = CreateRequest {
                 from: Some(name.full()),
@@ -101,7 +101,7 @@ fn setup() -> (Registry, Vec<u8>, tempfile::TempDir, PathBuf) {
     (registry, weights, folder, root)
 }
 
-/// Every model that a reader such as Ollama finds is complete.
+/// Checks that every model that a reader such as Ollama finds is complete.
 fn assert_complete_models(root: &Path) -> usize {
     if !root.is_dir() {
         return 0;
@@ -128,7 +128,7 @@ fn killed_pulls_continue() {
         registry.take_log();
         registry.take_sent();
         let mut child = spawn("child-pull", &root, &name);
-        // At every share of the bytes, or some time after the first request: moments before, between and after transfers.
+        // At every fraction of the bytes, or some time after the first request: before, between and after transfers.
         let share = weights.len() as u64 * (round / 2) / (KILLS / 2);
         let reached = || match round % 2 {
             0 => registry.sent() > share,
@@ -145,7 +145,7 @@ fn killed_pulls_continue() {
         let sent = registry.take_sent();
         in_transfer += usize::from(sent > 0 && sent < weights.len() as u64);
         if assert_complete_models(&root) > 0 {
-            // Begin again, to hit the first moments often.
+            // Starts from scratch, to hit the first phase often.
             std::fs::remove_dir_all(&root).unwrap();
         }
     }
@@ -184,7 +184,7 @@ fn killed_pulls_continue() {
     assert_eq!(leftovers, 3, "weights, params and config, and nothing else");
 }
 
-fn killed_changes_are_whole_or_not_there() {
+fn killed_changes_are_complete_or_absent() {
     let (registry, _, _folder, root) = setup();
     let name = registry.name("library/tiny");
     pull(&root, &name).unwrap();
@@ -197,7 +197,7 @@ fn killed_changes_are_whole_or_not_there() {
         let models = assert_complete_models(&root);
         assert!((1..=3).contains(&models), "{models}");
     }
-    // Deleting what is there brings the store back to the base, whatever was left half-done.
+    // Deleting the model restores the base, whatever state the kill left.
     for other in ["changed", "copied"] {
         let _ = delete(&root, &other.parse().unwrap());
     }
@@ -209,7 +209,7 @@ fn killed_changes_are_whole_or_not_there() {
     );
 }
 
-/// The limit for the length of files stands for a full disk: writing fails, and the signal is ignored.
+/// A file size limit simulates a full disk: writing fails, and the signal is ignored.
 #[cfg(unix)]
 fn a_full_disk_keeps_the_parts() {
     let (registry, _, _folder, root) = setup();

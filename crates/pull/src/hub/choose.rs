@@ -1,22 +1,22 @@
-//! Which files of a repository a name means.
+//! Selects the files of a repository that a name refers to.
 
 /// Files that are not the weights of a model: projectors, importance matrices, drafters.
 const OTHERS: [&str; 6] = ["mmproj", "imatrix", "mtp-", "eagle3-", "dflash-", "dspark-"];
-/// What is taken when the name does not say.
+/// The quantisations to choose when the name has no tag.
 const DEFAULTS: [&str; 2] = ["Q4_K_M", "Q8_0"];
-/// Formats of projectors, the best first.
+/// Formats of projectors, best first.
 const PROJECTORS: [&str; 4] = ["F16", "BF16", "Q8_0", "F32"];
 const MAX_SHARDS: usize = 1000;
 
 /// The files to pull, as indices.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Choice {
-    /// The weights; several files if they are split, in order.
+    /// The weights; several files in order if they are split.
     pub(super) weights: Vec<usize>,
     pub(super) projector: Option<usize>,
 }
 
-/// Chooses among `paths` by `tag`: a quantisation or a file name, in any case.
+/// Selects from `paths` by `tag`: a quantisation or a file name, case-insensitive.
 pub(super) fn choose(paths: &[&str], tag: Option<&str>) -> Option<Choice> {
     let mut models: Vec<usize> = (0..paths.len()).filter(|&file| is_model(paths[file])).collect();
     models.sort_by_key(|&file| paths[file]);
@@ -37,7 +37,7 @@ pub(super) fn choose(paths: &[&str], tag: Option<&str>) -> Option<Choice> {
     Some(Choice { projector: projector(paths, paths[first]), weights })
 }
 
-/// The files that could be chosen.
+/// The files that can be selected.
 pub(super) fn models<'a>(paths: &[&'a str]) -> Vec<&'a str> {
     let mut models: Vec<&str> = paths.iter().copied().filter(|path| is_model(path)).collect();
     models.sort_unstable();
@@ -69,7 +69,7 @@ fn is_model(path: &str) -> bool {
     is_gguf(&name) && first && !OTHERS.iter().any(|other| name.contains(other))
 }
 
-/// Whether `quant` stands in `name` as a word that `.` or `-` ends: `Q4_K` is not in `x-Q4_K_M.gguf`.
+/// Whether `name` contains `quant` as a word followed by `.` or `-`: `Q4_K` is not in `x-Q4_K_M.gguf`.
 fn has_quant(name: &str, quant: &str) -> bool {
     let (name, quant) = (name.to_ascii_lowercase(), quant.to_ascii_lowercase());
     name.match_indices(&quant).any(|(at, _)| {
@@ -80,7 +80,7 @@ fn has_quant(name: &str, quant: &str) -> bool {
     })
 }
 
-/// `x-00002-of-00005.gguf` as what stands before, 2 and 5.
+/// Splits `x-00002-of-00005.gguf` into the prefix, 2 and 5.
 fn shard(name: &str) -> Option<(&str, usize, usize)> {
     let (rest, count) = stem(name).rsplit_once("-of-")?;
     let (before, number) = rest.rsplit_once('-')?;
@@ -91,7 +91,7 @@ fn shard(name: &str) -> Option<(&str, usize, usize)> {
     Some((before, parse(number)?, parse(count)?))
 }
 
-/// All files of the weights that begin with `first`; nothing, if one is missing.
+/// All files of the weights that begin with `first`; `None` if one is missing.
 fn shards(paths: &[&str], first: usize) -> Option<Vec<usize>> {
     let Some((before, _, count)) = shard(name_of(paths[first])) else { return Some(vec![first]) };
     if count == 0 || count > MAX_SHARDS {
@@ -108,7 +108,7 @@ fn shards(paths: &[&str], first: usize) -> Option<Vec<usize>> {
     (1..=count).map(find).collect()
 }
 
-/// The projector that lies nearest to the weights, in the best format.
+/// The projector nearest to the weights in the folder tree, in the best format.
 fn projector(paths: &[&str], weights: &str) -> Option<usize> {
     let is_projector = |path: &str| {
         let name = name_of(path).to_ascii_lowercase();

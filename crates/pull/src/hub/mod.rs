@@ -1,4 +1,4 @@
-//! Repositories on Hugging Face, read through the hub's own interface where the registry's protocol does not answer.
+//! Repositories on Hugging Face, read through the hub's API if the registry protocol fails.
 
 mod choose;
 
@@ -18,7 +18,7 @@ use crate::{
     parts::BlobPaths,
     progress::report,
     pull::{fetch, in_background},
-    remote::{Answer, Ask, Remote, encode},
+    remote::{FetchedResponse, Remote, RequestSpec, encode},
     write::{CreateRequest, Recipe, compose},
 };
 
@@ -38,7 +38,7 @@ struct Entry {
     lfs: Option<Lfs>,
 }
 
-/// How a large file is stored.
+/// Git LFS metadata of a large file.
 #[derive(Debug, Clone, Deserialize)]
 struct Lfs {
     oid: String,
@@ -58,12 +58,12 @@ struct Branch {
     target_commit: String,
 }
 
-/// Whether the hub's own interface may succeed where the registry's protocol gave `error`.
+/// Whether the hub's API may succeed after the registry protocol failed with `error`.
 pub(crate) fn may_know_better(error: &PullError) -> bool {
     match error {
         PullError::NotFound { .. }
         | PullError::BadManifest { .. }
-        | PullError::BadAnswer { .. } => true,
+        | PullError::BadResponse { .. } => true,
         PullError::Refused { what, status, .. } => {
             what == "the manifest" && (400..500).contains(status)
         }
@@ -71,7 +71,7 @@ pub(crate) fn may_know_better(error: &PullError) -> bool {
     }
 }
 
-/// Pulls the file of a repository that `name` means and builds a model of it.
+/// Pulls the file of a repository that `name` refers to and creates a model from it.
 pub(crate) fn pull(
     puller: &Puller,
     remote: &Arc<Remote>,
@@ -90,7 +90,7 @@ pub(crate) fn pull(
             wanted: tag.map(str::to_owned),
             available: choose::models(&paths).into_iter().map(str::to_owned).collect(),
         })?;
-    // The first file last: a reader of manifests takes the last model layer, and only that file has the metadata.
+    // The first file last: readers of manifests use the last model layer, and only that file has the metadata.
     let mut files: Vec<(usize, &str)> =
         weights.iter().skip(1).map(|&file| (file, "model")).collect();
     files.extend(weights.first().map(|&file| (file, "model")));
@@ -99,7 +99,7 @@ pub(crate) fn pull(
     for (file, kind) in files {
         let entry = &entries[file];
         let mut blob = repository.blob(entry, kind, on_progress)?;
-        // Tells the files of split weights from layers that a later one replaces.
+        // Distinguishes the files of split weights from layers that a later one replaces.
         let split = kind == "model" && weights.len() > 1;
         blob.name = split.then(|| entry.path.rsplit('/').next().unwrap_or_default().to_owned());
         puller.get_blob(remote, &blob, repository.resolve(&entry.path)?, on_progress)?;
@@ -112,7 +112,7 @@ pub(crate) fn pull(
     Ok(Pulled { name: stored.clone(), id })
 }
 
-/// Fills in what the headers of the files say, and refuses files that are not what their names promise.
+/// Adds the metadata of the files' headers, and rejects files of another kind than their names say.
 fn describe(puller: &Puller, recipe: &mut Recipe) -> Result<(), PullError> {
     for layer in &recipe.layers {
         let path = BlobPaths::new(puller.root(), &layer.digest).blob();
@@ -138,7 +138,7 @@ struct Repository<'a> {
 }
 
 impl<'a> Repository<'a> {
-    /// Asks which commit the main branch is at.
+    /// Resolves the commit of the main branch.
     fn open(
         remote: &'a Arc<Remote>,
         name: &ModelName,
@@ -148,20 +148,20 @@ impl<'a> Repository<'a> {
         let id = format!("{}/{}", name.namespace(), name.model());
         let what = format!("the branches of {id}");
         let uri = remote.at(&format!("/api/models/{id}/refs"))?;
-        let answer = fetch(remote, uri, None, MAX_LISTING, &what, on_progress)?;
-        match answer.status {
+        let response = fetch(remote, uri, None, MAX_LISTING, &what, on_progress)?;
+        match response.status {
             200 => {}
             404 => return Err(first),
-            _ => return Err(remote.refused(&what, &answer)),
+            _ => return Err(remote.refused(&what, &response)),
         }
-        let refs: Refs = parse(remote, &what, &answer)?;
+        let refs: Refs = parse(remote, &what, &response)?;
         let main = refs.branches.into_iter().find(|branch| branch.name == "main");
         let is_commit =
             |text: &String| text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit());
         let commit = main
             .map(|branch| branch.target_commit)
             .filter(is_commit)
-            .ok_or_else(|| remote.bad_answer(&what, "no branch main with a commit"))?;
+            .ok_or_else(|| remote.bad_response(&what, "no branch main with a commit"))?;
         Ok(Self { remote, id, commit })
     }
 
@@ -173,28 +173,28 @@ impl<'a> Repository<'a> {
         let mut entries = Vec::new();
         for _ in 0..MAX_PAGES {
             let Some(uri) = next else { return Ok(entries) };
-            let answer = fetch(self.remote, uri.clone(), None, MAX_LISTING, &what, on_progress)?;
-            if answer.status != 200 {
-                return Err(self.remote.refused(&what, &answer));
+            let response = fetch(self.remote, uri.clone(), None, MAX_LISTING, &what, on_progress)?;
+            if response.status != 200 {
+                return Err(self.remote.refused(&what, &response));
             }
-            let page: Vec<Entry> = parse(self.remote, &what, &answer)?;
+            let page: Vec<Entry> = parse(self.remote, &what, &response)?;
             entries.extend(
                 page.into_iter().filter(|entry| entry.kind == "file" && is_plain(&entry.path)),
             );
-            let link = text(&answer.headers, header::LINK).and_then(next_link);
-            // Credentials go to this server only, so the next page must be there, too.
+            let link = text(&response.headers, header::LINK).and_then(next_link);
+            // Credentials are sent to this server only, so the next page must be on it.
             next = link
                 .and_then(|link| rullama_source::follow(&uri, link))
                 .filter(|next| self.remote.is_same(next));
         }
-        Err(self.remote.bad_answer(&what, "a list that does not end"))
+        Err(self.remote.bad_response(&what, "a list that does not end"))
     }
 
     fn resolve(&self, path: &str) -> Result<ureq::http::Uri, PullError> {
         self.remote.at(&format!("/{}/resolve/{}/{}", self.id, self.commit, encode(path)))
     }
 
-    /// The layer that a file becomes. Its SHA-256 must be known before it is downloaded.
+    /// The layer for a file. Its SHA-256 must be known before it is downloaded.
     fn blob(
         &self,
         entry: &Entry,
@@ -210,12 +210,12 @@ impl<'a> Repository<'a> {
             None => self.linked(entry, on_progress)?,
         };
         if size > MAX_FILE {
-            return Err(self.remote.bad_answer(&entry.path, &format!("a size of {size} bytes")));
+            return Err(self.remote.bad_response(&entry.path, &format!("a size of {size} bytes")));
         }
         Ok(Blob::layer(kind, digest, size))
     }
 
-    /// Digest and length from the headers of the file itself.
+    /// Digest and length from the headers of the file's URL.
     fn linked(
         &self,
         entry: &Entry,
@@ -223,11 +223,16 @@ impl<'a> Repository<'a> {
     ) -> Result<(Digest, u64), PullError> {
         let (remote, uri, path) =
             (self.remote.clone(), self.resolve(&entry.path)?, entry.path.clone());
-        let answer = in_background(on_progress, move || {
-            let ask = Ask { head: true, stop_elsewhere: true, what: &path, ..Ask::default() };
-            remote.fetch(&uri, ask, 0)
+        let response = in_background(on_progress, move || {
+            let spec = RequestSpec {
+                head: true,
+                stop_at_other_host: true,
+                what: &path,
+                ..RequestSpec::default()
+            };
+            remote.fetch(&uri, spec, 0)
         });
-        let headers = answer.transpose()?.map(|answer| answer.headers).unwrap_or_default();
+        let headers = response.transpose()?.map(|response| response.headers).unwrap_or_default();
         let [tag, size] = ["x-linked-etag", "x-linked-size"].map(HeaderName::from_static);
         let digest =
             text(&headers, tag).or_else(|| text(&headers, header::ETAG)).and_then(etag_digest);
@@ -236,7 +241,7 @@ impl<'a> Repository<'a> {
         Ok((digest, size))
     }
 
-    /// The files `template`, `system` and `params` at the top of the repository.
+    /// The files `template`, `system` and `params` in the root of the repository.
     fn texts(
         &self,
         entries: &[Entry],
@@ -247,17 +252,17 @@ impl<'a> Repository<'a> {
             if !entries.iter().any(|entry| entry.path == name) {
                 continue;
             }
-            let answer =
+            let response =
                 fetch(self.remote, self.resolve(name)?, None, MAX_TEXT, name, on_progress)?;
-            if answer.status != 200 {
-                return Err(self.remote.refused(name, &answer));
+            if response.status != 200 {
+                return Err(self.remote.refused(name, &response));
             }
-            let text = String::from_utf8(answer.body);
-            texts.insert(name, text.map_err(|_| self.remote.bad_answer(name, "no UTF-8 text"))?);
+            let text = String::from_utf8(response.body);
+            texts.insert(name, text.map_err(|_| self.remote.bad_response(name, "no UTF-8 text"))?);
         }
         let params = texts.remove("params").map(|text| {
             let parsed: Result<Map<String, Value>, _> = serde_json::from_str(&text);
-            parsed.map_err(|e| self.remote.bad_answer("params", &e.to_string()))
+            parsed.map_err(|e| self.remote.bad_response("params", &e.to_string()))
         });
         Ok(CreateRequest {
             template: texts.remove("template"),
@@ -268,7 +273,7 @@ impl<'a> Repository<'a> {
     }
 }
 
-/// No path that an address would be normalised to another one for.
+/// Whether URL normalisation leaves the path unchanged.
 fn is_plain(path: &str) -> bool {
     path.len() <= 1024
         && !path.chars().any(char::is_control)
@@ -278,7 +283,7 @@ fn is_plain(path: &str) -> bool {
 fn parse<T: serde::de::DeserializeOwned>(
     remote: &Remote,
     what: &str,
-    answer: &Answer,
+    response: &FetchedResponse,
 ) -> Result<T, PullError> {
-    serde_json::from_slice(&answer.body).map_err(|e| remote.bad_answer(what, &e.to_string()))
+    serde_json::from_slice(&response.body).map_err(|e| remote.bad_response(what, &e.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Adding blobs.
+//! Adds blobs to a store.
 
 use std::{
     fs::{self, File},
@@ -19,7 +19,7 @@ const PIECE: usize = 256 << 10;
 pub enum Added {
     /// It is new.
     Created,
-    /// It was there; nothing was read.
+    /// It exists already; nothing was read.
     Existing,
 }
 
@@ -31,7 +31,7 @@ pub fn has_blob(root: &Path, digest: &Digest) -> bool {
 /// Adds the bytes of `reader`, at most `max`, as the blob `digest` to the store at `root`.
 ///
 /// # Errors
-/// If the bytes have another digest, are too many, or cannot be read or written. The store is then as before.
+/// If the bytes have another digest, exceed `max`, or cannot be read or written. The store is then unchanged.
 pub fn add_blob(
     root: &Path,
     digest: &Digest,
@@ -72,7 +72,7 @@ fn write_checked(
 ) -> Result<(), PullError> {
     let failed = |e| io_error("write", aside, e);
     let mut file = File::create_new(aside).map_err(failed)?;
-    // As long as we live, nobody takes the file for abandoned.
+    // While this lock is held, other processes do not treat the file as abandoned.
     let _ = file.try_lock();
     let mut hasher = Sha256::new();
     let mut piece = vec![0; PIECE];
@@ -99,7 +99,7 @@ fn write_checked(
     file.sync_all().map_err(failed)
 }
 
-/// Deletes uploads of processes that were killed: their locks are gone.
+/// Deletes uploads of killed processes, whose locks are gone.
 fn remove_abandoned(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -1,4 +1,4 @@
-//! A second name for a model.
+//! Copies a model to a second name.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use rullama_store::{Digest, ModelName, Store};
 use super::{StoreLock, stored_name};
 use crate::{PullError, error::io_error, manifest::MAX_BYTES};
 
-/// Gives the model `source` in the store at `root` a second name; a model that has it already is replaced.
+/// Gives the model `source` in the store at `root` a second name, replacing an existing model of that name.
 pub fn copy(root: &Path, source: &ModelName, destination: &ModelName) -> Result<Digest, PullError> {
     let store = Store::open(root)?;
     let lock = StoreLock::acquire(root)?;

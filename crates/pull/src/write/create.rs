@@ -1,4 +1,4 @@
-//! New models from a base, or from GGUF files that were uploaded as blobs.
+//! Creates models from a base, or from GGUF files uploaded as blobs.
 
 use std::{fs, path::Path};
 
@@ -15,11 +15,11 @@ use crate::{
     progress::report,
 };
 
-/// No prompt, template or licence comes near this; the reader of the store has the same limit.
+/// Maximum length of a prompt, template or licence in bytes; the store's reader has the same limit.
 const MAX_TEXT: usize = 8 << 20;
 const MAX_ENTRIES: usize = 4096;
 
-/// What `POST /api/create` asks for. Everything is optional but a base or files.
+/// A request of `POST /api/create`. All fields are optional, except that a base or files are required.
 #[derive(Debug, Clone, Default)]
 pub struct CreateRequest {
     /// A local model to start from.
@@ -34,9 +34,9 @@ pub struct CreateRequest {
     pub template: Option<String>,
     /// System prompt; an empty one removes that of the base.
     pub system: Option<String>,
-    /// Options; those of the base that are not named here stay.
+    /// Options; those of the base that are not given here are kept.
     pub parameters: Option<Map<String, Value>>,
-    /// Messages every conversation starts with; none removes those of the base.
+    /// Messages at the start of every conversation; an empty list removes those of the base.
     pub messages: Option<Vec<Value>>,
     /// Licence texts, in addition to those of the base.
     pub licenses: Vec<String>,
@@ -44,7 +44,7 @@ pub struct CreateRequest {
     pub renderer: Option<String>,
     /// Name of a built-in output parser.
     pub parser: Option<String>,
-    /// A quantisation to convert to, which is refused.
+    /// A quantisation to convert to, which is not supported.
     pub quantize: Option<String>,
 }
 
@@ -53,11 +53,11 @@ pub struct CreateRequest {
 pub(crate) struct Recipe {
     pub(crate) layers: Vec<Blob>,
     pub(crate) config: Map<String, Value>,
-    /// Options that apply unless others are given.
+    /// Default options.
     pub(crate) params: Map<String, Value>,
 }
 
-/// Creates the model `name` in the store at `root`, and gives its id.
+/// Creates the model `name` in the store at `root` and returns its id.
 pub fn create(
     root: &Path,
     name: &ModelName,
@@ -135,7 +135,7 @@ fn base(root: &Path, from: &str, on_progress: OnProgress<'_>) -> Result<Recipe, 
     Ok(Recipe { layers: manifest.layers, config, params: Map::new() })
 }
 
-/// Adds the layers of all files that the request names.
+/// Adds the layers of all files in the request.
 fn add_files(
     root: &Path,
     request: &CreateRequest,
@@ -236,7 +236,7 @@ pub(crate) fn compose(
     let manifest = Manifest::new(Blob::config(digest, text.len() as u64), recipe.layers);
     let name = stored_name(root, name)?;
     let installed = install(root, &name, &manifest, &manifest.to_bytes(), on_progress)?;
-    installed.ok_or_else(|| bad("its base was deleted at the same moment; try again"))
+    installed.ok_or_else(|| bad("its base was deleted meanwhile; try again"))
 }
 
 /// Adds texts to a list of layers.
@@ -261,7 +261,7 @@ impl Writer<'_, '_> {
         if bytes.is_empty() { Ok(()) } else { self.add(kind, bytes) }
     }
 
-    /// The options that the layers have so far.
+    /// The options in the layers so far.
     fn stored_params(&self) -> Result<Map<String, Value>, PullError> {
         let mut params = Map::new();
         for layer in self.layers.iter().filter(|layer| layer.kind() == Some("params")) {

@@ -1,4 +1,4 @@
-//! Deleting models, and blobs that no model uses any more.
+//! Deletes models, and blobs that no model uses any more.
 
 use std::{
     collections::HashSet,
@@ -16,10 +16,10 @@ use crate::{
     parts::{BlobPaths, remove},
 };
 
-/// Deeper than any manifest lies.
+/// Maximum depth of the manifest tree.
 const MAX_DEPTH: usize = 8;
 
-/// What deleting a model removed.
+/// The result of deleting a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deleted {
@@ -29,14 +29,14 @@ pub struct Deleted {
     pub blobs: Vec<Digest>,
 }
 
-/// Deletes `name` from the store at `root`: its manifest first, then the blobs that no other manifest names.
+/// Deletes `name` from the store at `root`: its manifest first, then the blobs that no other manifest uses.
 pub fn delete(root: &Path, name: &ModelName) -> Result<Deleted, PullError> {
     let store = Store::open(root)?;
-    // Looked up before locking, which would create folders, and again after it.
+    // Looked up before locking, which would create folders, and again with the lock.
     store.manifest(name)?;
     let _lock = StoreLock::acquire(root)?;
     let (name, path) = store.manifest(name)?;
-    // A broken manifest can be deleted too: whatever looks like a digest in it counts.
+    // Invalid manifests can be deleted too: everything in them that looks like a digest counts.
     let own = digests_in_file(&path).unwrap_or_default();
     fs::remove_file(&path).map_err(|e| io_error("delete", &path, e))?;
     remove_empty_folders(&path, &root.join("manifests"))?;
@@ -45,7 +45,7 @@ pub fn delete(root: &Path, name: &ModelName) -> Result<Deleted, PullError> {
     Ok(Deleted { name, blobs })
 }
 
-/// Those of `candidates` that no manifest names. If a manifest cannot be read, there are none.
+/// The `candidates` that no manifest uses; empty if a manifest cannot be read.
 pub(super) fn unused(root: &Path, candidates: &HashSet<String>) -> Vec<Digest> {
     let mut used = HashSet::new();
     if !collect(&root.join("manifests"), MAX_DEPTH, &mut used) {
@@ -73,7 +73,7 @@ pub(super) fn digests_in_file(path: &Path) -> Option<HashSet<String>> {
     short.then(|| fs::read(path).ok()).flatten().map(|bytes| digests_in(&bytes))
 }
 
-/// Everything that looks like a digest: more careful than parsing, because future manifests may look different.
+/// Everything that looks like a digest: safer than parsing, because future manifests may have another format.
 pub(crate) fn digests_in(bytes: &[u8]) -> HashSet<String> {
     let mut found = HashSet::new();
     for start in 0..bytes.len().saturating_sub(63) {
@@ -85,7 +85,7 @@ pub(crate) fn digests_in(bytes: &[u8]) -> HashSet<String> {
     found
 }
 
-/// Adds the digests in all files below `folder`; false, if something could not be read.
+/// Adds the digests in all files below `folder`; false if a file could not be read.
 fn collect(folder: &Path, depth: usize, used: &mut HashSet<String>) -> bool {
     let Ok(entries) = fs::read_dir(folder) else { return false };
     for entry in entries {
@@ -103,7 +103,7 @@ fn collect(folder: &Path, depth: usize, used: &mut HashSet<String>) -> bool {
     true
 }
 
-/// Deletes the folders of a deleted manifest as far as they are empty.
+/// Deletes the folders of a deleted manifest if they are empty.
 fn remove_empty_folders(path: &Path, manifests: &Path) -> Result<(), PullError> {
     let folders: Vec<PathBuf> = path.ancestors().skip(1).map(Path::to_owned).collect();
     for folder in folders.iter().take_while(|folder| *folder != manifests) {

@@ -1,4 +1,4 @@
-//! Writing to a store: atomically, so that a reader or a kill at any moment sees a complete model or none.
+//! Writes to a store atomically: a reader or a kill at any moment sees a complete model or none.
 
 mod blob;
 mod copy;
@@ -27,10 +27,10 @@ use crate::{
     OnProgress, Progress, PullError, error::io_error, manifest::Manifest, parts::BlobPaths,
 };
 
-/// What temporary files of ours start with. They lie where Ollama looks for neither models nor blobs.
+/// Prefix of our temporary files. They are where Ollama looks for neither models nor blobs.
 const TEMPORARY: &str = ".rullama-";
 
-/// Exclusive use of a store by one writer, across processes. Held for moments only, never during a download.
+/// Exclusive access of one writer to a store, across processes. Held briefly, never during a download.
 #[derive(Debug)]
 pub(crate) struct StoreLock {
     root: PathBuf,
@@ -38,7 +38,7 @@ pub(crate) struct StoreLock {
 }
 
 impl StoreLock {
-    /// Waits until no other writer is at work; creates the store's folders if there are none.
+    /// Waits for other writers; creates the store's folders if needed.
     pub(crate) fn acquire(root: &Path) -> Result<Self, PullError> {
         for folder in ["blobs", "manifests"] {
             let folder = root.join(folder);
@@ -46,7 +46,7 @@ impl StoreLock {
         }
         let file = lock_file(root);
         if let Some(file) = &file {
-            // Some network drives have no locks; Ollama uses none at all.
+            // Some network drives do not support locks; Ollama uses none at all.
             let _ = file.lock();
         }
         let lock = Self { root: root.to_owned(), _file: file };
@@ -54,20 +54,20 @@ impl StoreLock {
         Ok(lock)
     }
 
-    /// Temporary manifests of processes that were killed: nobody else writes any while we hold the lock.
+    /// Deletes temporary manifests of killed processes: no other process writes one while we hold the lock.
     fn remove_stale_files(&self) {
         for entry in fs::read_dir(self.root.join("manifests")).into_iter().flatten().flatten() {
             let stale = entry.file_name().to_str().is_some_and(|name| {
                 name.strip_prefix(TEMPORARY).is_some_and(|rest| rest.starts_with("manifest-"))
             });
             if stale {
-                // It does no harm where it is.
+                // Leftovers are harmless.
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
 
-    /// Writes the manifest of `name`: aside, flushed, then renamed. Gives its digest, which is the model's id.
+    /// Writes the manifest of `name`: to a temporary file, synced, then renamed. Returns its digest, the model's id.
     pub(crate) fn write_manifest(
         &self,
         name: &ModelName,
@@ -90,7 +90,7 @@ impl StoreLock {
     }
 }
 
-/// The file to lock. On Unix the folder of blobs itself, so that the store gets no files that Ollama would not write.
+/// The file to lock. On Unix the blobs folder itself, so that the store gets no files that Ollama would not write.
 fn lock_file(root: &Path) -> Option<File> {
     if cfg!(unix) {
         File::open(root.join("blobs")).ok()
@@ -113,7 +113,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// Makes renames in `folder` outlast a power failure. Windows has nothing of the kind.
+/// Makes renames in `folder` durable across a power failure. Not available on Windows.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), PullError> {
     if cfg!(unix) {
         let synced = File::open(folder).and_then(|folder| folder.sync_all());
@@ -126,7 +126,7 @@ pub(crate) fn digest_of(hasher: Sha256) -> Digest {
     Digest::from_bytes(hasher.finalize().into())
 }
 
-/// The name under which `name` is stored or would be: names that differ in case only are the same model.
+/// The name under which `name` is stored: names that differ only in case are the same model.
 pub(crate) fn stored_name(root: &Path, name: &ModelName) -> Result<ModelName, PullError> {
     if root.is_dir()
         && let Ok((stored, _)) = Store::open(root)?.manifest(name)
@@ -136,8 +136,8 @@ pub(crate) fn stored_name(root: &Path, name: &ModelName) -> Result<ModelName, Pu
     Ok(name.clone())
 }
 
-/// Enters a model whose blobs are in the store: writes its manifest, and deletes blobs that only the model it replaces used.
-/// Nothing, if one of the blobs is gone because another process deleted the model it belonged to.
+/// Installs a model whose blobs are in the store: writes its manifest and deletes blobs that only the replaced model used.
+/// `None` if a blob is missing because another process deleted the model it belonged to.
 pub(crate) fn install(
     root: &Path,
     name: &ModelName,
@@ -145,7 +145,7 @@ pub(crate) fn install(
     bytes: &[u8],
     on_progress: OnProgress<'_>,
 ) -> Result<Option<Digest>, PullError> {
-    // No report while we hold the lock: the caller may take its time, or change the store itself.
+    // No reports while we hold the lock: the caller may be slow, or change the store itself.
     crate::progress::report(on_progress, Progress::WritingManifest)?;
     let lock = StoreLock::acquire(root)?;
     let is_there = |digest: &Digest, size| BlobPaths::new(root, digest).is_complete(size);
@@ -158,7 +158,7 @@ pub(crate) fn install(
     let unused = delete::unused(root, &replaced);
     delete::remove_blobs(root, &unused)?;
     drop(lock);
-    // The model is complete: cancelling is too late.
+    // The model is complete: too late to cancel.
     if !unused.is_empty() {
         let _ = on_progress(Progress::RemovingUnusedLayers);
     }

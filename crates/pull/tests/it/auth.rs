@@ -1,4 +1,4 @@
-//! Credentials: who gets them and who does not.
+//! Which servers receive credentials.
 
 use rullama_pull::{PullError, PullOptions, Secret};
 
@@ -21,7 +21,7 @@ fn with_token(host: &str, token: &str) -> PullOptions {
 }
 
 #[test]
-fn a_token_is_fetched_when_it_is_asked_for() {
+fn a_token_is_fetched_on_a_challenge() {
     let (registry, weights) = registry(None);
     let setup = Setup::new();
     let name = registry.name("library/tiny");
@@ -34,7 +34,7 @@ fn a_token_is_fetched_when_it_is_asked_for() {
 }
 
 #[test]
-fn the_users_token_goes_to_the_exchange_of_its_host_only() {
+fn the_users_token_is_sent_only_to_its_host() {
     let (registry, weights) = registry(Some("secret"));
     let host = registry.address.to_string();
     let name = registry.name("library/tiny");
@@ -55,7 +55,7 @@ fn the_users_token_goes_to_the_exchange_of_its_host_only() {
 }
 
 #[test]
-fn a_realm_on_another_host_gets_nothing() {
+fn a_realm_on_another_host_gets_no_token() {
     let (registry, _) = registry(Some("secret"));
     let thief = Registry::start();
     registry.faults().realm = Some(format!("{}/token", thief.url()));
@@ -66,9 +66,9 @@ fn a_realm_on_another_host_gets_nothing() {
 }
 
 #[test]
-fn a_token_that_is_not_accepted_is_not_tried_for_ever() {
+fn a_rejected_token_is_not_retried_forever() {
     let (registry, _) = registry(None);
-    // The exchange works, but its token opens nothing.
+    // The exchange works, but its token is not accepted.
     let path = "/v2/library/tiny/manifests/latest";
     registry.faults().status.insert(path.into(), (401, String::new()));
     let error = Setup::new().pull(&registry.name("library/tiny")).unwrap_err();

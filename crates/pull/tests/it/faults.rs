@@ -20,7 +20,7 @@ fn broken(faults: impl FnOnce(&mut Faults)) -> (Registry, Setup, ModelName, Vec<
     (registry, Setup::new(), name, weights)
 }
 
-/// The pull succeeds in spite of `faults`.
+/// The pull succeeds despite `faults`.
 fn survives(faults: impl FnOnce(&mut Faults)) -> Registry {
     let (registry, setup, name, weights) = broken(faults);
     setup.pull(&name).unwrap();
@@ -37,7 +37,7 @@ fn servers_that_refuse_head() {
 #[test]
 fn servers_that_ignore_ranges() {
     let registry = survives(|faults| faults.ignore_range = true);
-    // Each of eight threads may have begun with the whole file before the fallback to one connection.
+    // Each of eight threads may have started on the whole file before the fallback to one connection.
     assert!(registry.take_sent() >= 8 * PART - 5);
 }
 
@@ -80,7 +80,7 @@ fn servers_that_are_down_for_good() {
 }
 
 #[test]
-fn a_wrong_byte_is_noticed_and_the_data_deleted() {
+fn data_with_a_wrong_byte_is_deleted() {
     let (_registry, setup, name, weights) = broken(|faults| faults.corrupt = 1);
     let error = setup.pull(&name).unwrap_err();
     assert!(matches!(error, PullError::DigestMismatch { .. }), "{error}");
@@ -93,10 +93,10 @@ fn a_wrong_byte_is_noticed_and_the_data_deleted() {
 }
 
 #[test]
-fn ranges_other_than_those_requested() {
+fn wrong_ranges() {
     let (_registry, setup, name, _) = broken(|faults| faults.wrong_range = true);
     let error = setup.pull(&name).unwrap_err();
-    assert!(matches!(error, PullError::BadAnswer { .. }), "{error}");
+    assert!(matches!(error, PullError::BadResponse { .. }), "{error}");
     setup.assert_no_model();
 }
 
@@ -113,10 +113,11 @@ fn redirects_to_another_host_carry_no_credentials() {
         setup.pull(&name).unwrap();
         setup.assert_whole(&name, &weights);
         assert_eq!(registry.take_sent(), 0);
-        let asked = registry.take_log();
-        assert!(asked.iter().any(|request| request.authorization() == Some("Bearer t0ken")));
-        // Once for each blob: all ranges use the same address.
-        let redirected = asked.iter().filter(|r| r.method == "GET" && r.path.contains("/blobs/"));
+        let requests = registry.take_log();
+        assert!(requests.iter().any(|request| request.authorization() == Some("Bearer t0ken")));
+        // Once per blob: all ranges use the same address.
+        let redirected =
+            requests.iter().filter(|r| r.method == "GET" && r.path.contains("/blobs/"));
         assert_eq!(redirected.count(), 2);
         let log = storage.take_log();
         assert!(log.len() >= 9, "all parts and the config");
@@ -141,7 +142,7 @@ fn redirects_in_circles() {
     let (registry, setup, name, _) = broken(|_| {});
     registry.faults().redirect = Some(registry.url());
     let error = setup.pull(&name).unwrap_err();
-    assert!(matches!(error, PullError::BadAnswer { .. }), "{error}");
+    assert!(matches!(error, PullError::BadResponse { .. }), "{error}");
     assert!(registry.take_log().len() < 200);
 }
 
@@ -159,7 +160,7 @@ fn tags_that_do_not_exist() {
 }
 
 #[test]
-fn blobs_of_another_size_or_none() {
+fn blobs_of_another_size_or_missing() {
     let (registry, setup, name, weights) = broken(|_| {});
     let path = format!("/v2/library/tiny/blobs/{}", rullama_store::Digest::of(&weights));
     registry.put(&path, &weights[1..]);
@@ -172,7 +173,7 @@ fn blobs_of_another_size_or_none() {
 }
 
 #[test]
-fn manifests_that_are_none() {
+fn invalid_manifests() {
     let (registry, setup, name, _) = broken(|_| {});
     let path = "/v2/library/tiny/manifests/latest";
     let digest = format!("sha256:{}", "a".repeat(64));
@@ -189,12 +190,12 @@ fn manifests_that_are_none() {
     }
     registry.put(path, vec![b' '; 5 << 20]);
     let error = setup.pull(&name).unwrap_err();
-    assert!(matches!(error, PullError::BadAnswer { .. }), "{error}");
+    assert!(matches!(error, PullError::BadResponse { .. }), "{error}");
     setup.assert_no_model();
 }
 
 #[test]
-fn nobody_listens() {
+fn connection_refused() {
     let unused = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
     let setup = Setup::new();
     let error = setup.pull(&format!("{unused}/library/tiny").parse().unwrap()).unwrap_err();
@@ -211,7 +212,7 @@ fn a_blob_of_the_wrong_length_in_the_store_is_replaced() {
 }
 
 #[test]
-fn states_that_lie_cost_time_only() {
+fn wrong_states_only_cost_time() {
     let (_registry, setup, name, weights) = broken(|_| {});
     fs::create_dir_all(setup.root().join("blobs")).unwrap();
     let partial = setup.partial(&weights);

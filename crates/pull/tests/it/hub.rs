@@ -1,4 +1,4 @@
-//! Names on Hugging Face.
+//! Pulls from Hugging Face.
 
 use rullama_gguf::{DType, Writer};
 use rullama_pull::{PullError, PullOptions, Secret};
@@ -23,7 +23,7 @@ pub(crate) fn gguf(kind: &str, architecture: &str, seed: u64) -> Vec<u8> {
         .unwrap()
 }
 
-/// A hub that does not speak the registry's protocol, with one repository.
+/// A hub without the registry protocol, with one repository.
 fn hub(files: &[(&str, &[u8])]) -> (Registry, Setup) {
     let hub = Registry::start();
     let refs = json!({ "branches": [
@@ -59,7 +59,7 @@ fn name(text: &str) -> ModelName {
 }
 
 #[test]
-fn the_registrys_protocol_comes_first() {
+fn the_registry_protocol_is_tried_first() {
     let (hub, setup) = hub(&[]);
     let weights = gguf("model", "gemma4", 1);
     hub.publish("user/repo", "Q8_0", &[("model", &weights)]);
@@ -71,7 +71,7 @@ fn the_registrys_protocol_comes_first() {
 }
 
 #[test]
-fn the_hubs_own_interface_is_the_second_way() {
+fn the_hub_api_is_the_fallback() {
     let (small, large) = (gguf("model", "gemma4", 2), gguf("model", "gemma4", 3));
     let projector = gguf("mmproj", "clip", 4);
     let (hub, setup) = hub(&[
@@ -102,7 +102,7 @@ fn the_hubs_own_interface_is_the_second_way() {
 }
 
 #[test]
-fn storage_elsewhere_gets_no_token() {
+fn storage_on_another_host_gets_no_token() {
     let weights = gguf("model", "llama", 5);
     let (hub, setup) = hub(&[("m-Q8_0.gguf", &weights)]);
     let storage = Registry::start();
@@ -116,7 +116,7 @@ fn storage_elsewhere_gets_no_token() {
 }
 
 #[test]
-fn digests_from_headers_where_the_listing_has_none() {
+fn digests_from_headers_if_the_listing_has_none() {
     let weights = gguf("model", "llama", 6);
     let (hub, setup) = hub(&[]);
     let mut listed = entry(&hub, "m.gguf", &weights);
@@ -140,14 +140,14 @@ fn listings_of_several_pages() {
     hub.put("/page2", json!([entry(&hub, "m.gguf", &weights)]).to_string());
     setup.pull(&name("hf.co/user/repo")).unwrap();
     setup.assert_whole(&name("hf.co/user/repo"), &weights);
-    // A list without end.
+    // An endless list.
     hub.put_header("/page2", "Link", "</page2>; rel=\"next\"");
     let error = setup.pull(&name("hf.co/user/repo")).unwrap_err();
-    assert!(matches!(error, PullError::BadAnswer { .. }), "{error}");
+    assert!(matches!(error, PullError::BadResponse { .. }), "{error}");
 }
 
 #[test]
-fn split_weights_come_together() {
+fn split_weights_are_pulled_together() {
     let shards: Vec<Vec<u8>> = (0..3).map(|n| gguf("model", "llama", 10 + n)).collect();
     let paths = [1, 2, 3].map(|n| format!("F32/m-F32-0000{n}-of-00003.gguf"));
     let files: Vec<(&str, &[u8])> =
@@ -162,7 +162,7 @@ fn split_weights_come_together() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn errors_name_missing_files() {
     let weights = gguf("model", "llama", 8);
     let (hub, setup) = hub(&[("m-Q8_0.gguf", &weights)]);
     let unknown = (400, r#"{"error":"unknown tag"}"#.to_owned());
@@ -176,7 +176,7 @@ fn what_is_not_there_is_named() {
 }
 
 #[test]
-fn files_that_are_not_gguf_make_no_model() {
+fn files_that_are_not_gguf_are_rejected() {
     let (_hub, setup) = hub(&[("m.gguf", b"not gguf at all")]);
     let error = setup.pull(&name("hf.co/user/repo")).unwrap_err();
     assert!(matches!(error, PullError::BadGguf { .. }), "{error}");

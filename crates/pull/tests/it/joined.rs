@@ -1,4 +1,4 @@
-//! Several pulls of the same blobs at once.
+//! Concurrent pulls of the same blobs.
 
 use std::{ops::ControlFlow, thread, time::Duration};
 
@@ -18,7 +18,7 @@ fn registry() -> (Registry, Vec<u8>) {
     (registry, weights)
 }
 
-/// Bytes of the model, its config, and a byte of each to learn where they are.
+/// Bytes of the model, its config, and one byte of each to find their addresses.
 const OVERHEAD: u64 = 200;
 
 #[test]
@@ -39,11 +39,11 @@ fn pulls_in_one_process_join() {
 }
 
 #[test]
-fn pullers_that_do_not_know_each_other_take_turns() {
+fn independent_pullers_wait_for_each_other() {
     let (registry, weights) = registry();
     let setup = Setup::new();
     let name = registry.name("library/tiny");
-    // As two processes do: nothing in memory is shared.
+    // Like two processes: no shared memory.
     let other = Puller::new(setup.root(), options());
     thread::scope(|scope| {
         for puller in [&setup.puller, &other] {
@@ -56,7 +56,7 @@ fn pullers_that_do_not_know_each_other_take_turns() {
 }
 
 #[test]
-fn one_of_two_leaves_and_the_other_goes_on() {
+fn a_download_continues_when_one_of_two_callers_cancels() {
     let (registry, weights) = registry();
     let setup = Setup::new();
     let name = registry.name("library/tiny");
@@ -76,11 +76,11 @@ fn one_of_two_leaves_and_the_other_goes_on() {
 }
 
 #[test]
-fn blobs_deleted_during_a_pull_are_loaded_again() {
+fn blobs_deleted_during_a_pull_are_downloaded_again() {
     let (registry, weights) = registry();
     registry.faults().pause = Duration::ZERO;
     let (tiny, twin) = (registry.name("library/tiny"), registry.name("library/twin"));
-    // Moments between finding the blobs and entering the model; the caller may change the store in both.
+    // Between downloading the blobs and installing the model; the caller may change the store at both reports.
     for moment in [Progress::Verifying, Progress::WritingManifest] {
         let setup = Setup::new();
         setup.pull(&tiny).unwrap();

@@ -1,6 +1,6 @@
-//! Pulling, creating, copying and deleting, against a server that plays the registry.
+//! Pulling, creating, copying and deleting, against a local mock registry.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests, too, fail by panicking")]
+#![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 mod auth;
 mod faults;

@@ -1,4 +1,4 @@
-//! What a pull leaves in the store.
+//! The store after a pull.
 
 use std::{fs, ops::ControlFlow};
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 #[test]
-fn a_model_comes_whole_and_only_once() {
+fn a_model_is_pulled_completely_and_only_once() {
     let (registry, setup) = (Registry::start(), Setup::new());
     let weights = noise(5 * PART as usize + 777, 1);
     let manifest =
@@ -40,7 +40,7 @@ fn a_model_comes_whole_and_only_once() {
     registry.take_sent();
     let pulled = setup.pull(&name).unwrap();
     assert_eq!(pulled.id, Digest::of(&manifest));
-    assert_eq!(registry.take_sent(), 0, "what is there is not loaded again");
+    assert_eq!(registry.take_sent(), 0, "existing blobs are not downloaded again");
     assert_eq!(registry.take_log().len(), 1);
 }
 
@@ -91,7 +91,7 @@ fn a_cancelled_pull_keeps_its_parts() {
             state["Completed"].as_u64().unwrap()
         })
         .sum();
-    assert!(recorded > 3 * PART, "what was reported is recorded: {recorded}");
+    assert!(recorded > 3 * PART, "reported bytes are recorded: {recorded}");
 
     registry.faults().pause = std::time::Duration::ZERO;
     registry.settle();
@@ -104,8 +104,8 @@ fn a_cancelled_pull_keeps_its_parts() {
 }
 
 #[test]
-fn a_cancelled_request_for_the_manifest_ends_at_once() {
-    // A server that accepts and never answers.
+fn cancelling_a_manifest_request_returns_at_once() {
+    // A server that accepts and never responds.
     let silent = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let setup = Setup::with(impatient());
     let name = format!("{}/library/tiny", silent.local_addr().unwrap()).parse().unwrap();
@@ -120,7 +120,7 @@ fn a_cancelled_request_for_the_manifest_ends_at_once() {
 }
 
 #[test]
-fn what_ollama_began_is_continued() {
+fn ollamas_unfinished_downloads_are_resumed() {
     let (registry, setup) = (Registry::start(), Setup::new());
     let weights = noise(400_000, 4);
     registry.publish("library/tiny", "latest", &[("model", &weights)]);
@@ -171,7 +171,7 @@ fn names_that_differ_in_case_are_one_model() {
 }
 
 #[test]
-fn models_of_tensors_are_refused_before_anything_is_loaded() {
+fn safetensors_models_are_rejected_before_any_download() {
     let (registry, setup) = (Registry::start(), Setup::new());
     registry.publish("library/tiny", "latest", &[("tensor", b"x"), ("model", b"y")]);
     let error = setup.pull(&registry.name("library/tiny")).unwrap_err();
@@ -181,7 +181,7 @@ fn models_of_tensors_are_refused_before_anything_is_loaded() {
 }
 
 #[test]
-fn plain_http_is_refused_unless_it_is_allowed() {
+fn plain_http_is_rejected_unless_allowed() {
     let registry = Registry::start();
     registry.publish("library/tiny", "latest", &[("model", b"y")]);
     let setup =
@@ -193,7 +193,7 @@ fn plain_http_is_refused_unless_it_is_allowed() {
 }
 
 #[test]
-fn an_empty_layer_is_a_layer() {
+fn empty_layers_are_kept() {
     let (registry, setup) = (Registry::start(), Setup::new());
     registry.publish("library/tiny", "latest", &[("model", b"y"), ("license", b"")]);
     setup.pull(&registry.name("library/tiny")).unwrap();

@@ -1,4 +1,4 @@
-//! A server on this machine that plays a registry, well-behaved or not.
+//! A local mock registry, well-behaved or not.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,7 @@ use std::{
 use rullama_store::Digest;
 use serde_json::{Value, json};
 
-/// A request that came.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) method: String,
@@ -36,7 +36,7 @@ impl Request {
     }
 }
 
-/// What the server does wrong, or differently. Counters say how many blob requests are left to fail.
+/// Deviations of the server. Counters hold the number of blob requests left to fail.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Faults {
     /// Blobs are at this address, with a signature that may expire.
@@ -45,23 +45,23 @@ pub(crate) struct Faults {
     pub(crate) refuse_head: bool,
     pub(crate) ignore_range: bool,
     pub(crate) wrong_range: bool,
-    /// Connections end after this many bytes.
+    /// Connections are closed after this number of bytes.
     pub(crate) cut: (usize, usize),
-    /// Connections fall silent after this many bytes.
+    /// Connections stall after this number of bytes.
     pub(crate) stall: (usize, usize),
     pub(crate) busy: usize,
     pub(crate) corrupt: usize,
-    /// A signature is good for this many requests.
+    /// A signature is valid for this number of requests.
     pub(crate) expires_after: Option<usize>,
-    /// Everything but the token needs this token.
+    /// Everything except the token endpoint needs this token.
     pub(crate) token: Option<String>,
-    /// Where tokens come from, if not from here.
+    /// The address of the token endpoint, if not this server.
     pub(crate) realm: Option<String>,
-    /// What a token is given for.
+    /// The token that must be exchanged.
     pub(crate) user_token: Option<String>,
-    /// Pause before each piece of a blob.
+    /// Delay before each piece of a blob.
     pub(crate) pause: Duration,
-    /// Paths with a status of their own.
+    /// Paths with a fixed status.
     pub(crate) status: HashMap<String, (u16, String)>,
 }
 
@@ -111,7 +111,7 @@ impl Registry {
         self.state.faults.lock().unwrap()
     }
 
-    /// Bytes of blobs sent so far; starts again at 0.
+    /// Returns the bytes of blobs sent and resets the counter.
     pub(crate) fn take_sent(&self) -> u64 {
         self.state.sent.swap(0, Ordering::SeqCst)
     }
@@ -121,7 +121,7 @@ impl Registry {
         self.state.sent.load(Ordering::SeqCst)
     }
 
-    /// Waits until nothing is sent any more to clients that are gone.
+    /// Waits until the server no longer sends to disconnected clients.
     pub(crate) fn settle(&self) {
         while {
             let before = self.sent();
@@ -144,13 +144,13 @@ impl Registry {
         self.state.files.lock().unwrap().insert(path.into(), content.into());
     }
 
-    /// A header that goes with `path`.
+    /// Adds a header to the responses for `path`.
     pub(crate) fn put_header(&self, path: &str, name: &str, value: &str) {
         let mut headers = self.state.headers.lock().unwrap();
         headers.entry(path.into()).or_default().push((name.into(), value.into()));
     }
 
-    /// Publishes a model of layers by kind; gives the bytes of its manifest.
+    /// Publishes a model with layers by kind; returns the bytes of its manifest.
     pub(crate) fn publish(&self, model: &str, tag: &str, layers: &[(&str, &[u8])]) -> Vec<u8> {
         let config = json!({ "model_format": "gguf", "model_family": "gemma4" }).to_string();
         let layer = |media_type: String, content: &[u8]| -> Value {
@@ -164,7 +164,7 @@ impl Registry {
             .iter()
             .map(|(kind, content)| layer(format!("application/vnd.ollama.image.{kind}"), content))
             .collect();
-        // Spaces that a program would not write: the bytes must survive.
+        // Unusual spaces: the bytes must be preserved.
         let manifest = format!(
             "{{ \"schemaVersion\": 2,  \"config\": {config}, \"layers\": {} }}",
             Value::Array(layers)
@@ -176,11 +176,11 @@ impl Registry {
     fn serve(&self, mut stream: TcpStream) {
         let Some(request) = read_request(&stream) else { return };
         self.state.log.lock().unwrap().push(request.clone());
-        // Clients that hang up are part of the tests.
-        let _ = self.answer(&mut stream, &request);
+        // Clients that disconnect are part of the tests.
+        let _ = self.respond(&mut stream, &request);
     }
 
-    fn answer(&self, stream: &mut TcpStream, request: &Request) -> std::io::Result<()> {
+    fn respond(&self, stream: &mut TcpStream, request: &Request) -> std::io::Result<()> {
         let faults = self.faults().clone();
         let path = request.path.split('?').next().unwrap_or_default();
         if path == "/token" {
@@ -213,10 +213,10 @@ impl Registry {
             head(stream, 200, &extra, content.len())?;
             return stream.write_all(&content);
         }
-        self.answer_blob(stream, request, &faults, &content, &extra)
+        self.respond_blob(stream, request, &faults, &content, &extra)
     }
 
-    fn answer_blob(
+    fn respond_blob(
         &self,
         stream: &mut TcpStream,
         request: &Request,
@@ -281,7 +281,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Whether a fault is still to come; counts it.
+    /// Whether a fault is left; decrements its counter.
     fn use_up(&self, counter: impl FnOnce(&mut Faults) -> &mut usize) -> bool {
         let mut faults = self.faults();
         let left = counter(&mut faults);
@@ -320,7 +320,7 @@ fn head(
     stream.write_all(text.as_bytes())
 }
 
-/// Bytes that no two parts share.
+/// Random bytes, so that no two parts are equal.
 pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {

@@ -1,4 +1,4 @@
-//! A store, a puller for it, and what they look like afterwards.
+//! A store with a puller, and assertions on the store.
 
 use std::{
     fs,
@@ -22,7 +22,7 @@ pub(crate) fn options() -> PullOptions {
     PullOptions {
         insecure: true,
         backoff: Duration::from_millis(5),
-        // Longer than a busy machine takes to answer.
+        // Longer than a busy machine needs to respond.
         stall: Duration::from_secs(10),
         checkpoint: Duration::from_millis(5),
         part_size: PartSize { min: PART, max: PART },
@@ -30,7 +30,7 @@ pub(crate) fn options() -> PullOptions {
     }
 }
 
-/// For servers that fall silent.
+/// For servers that stall.
 pub(crate) fn impatient() -> PullOptions {
     PullOptions { stall: Duration::from_millis(400), ..options() }
 }
@@ -58,7 +58,7 @@ impl Setup {
         self.puller.pull(name, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Pulls, and gives the status lines without repetitions.
+    /// Pulls and returns the status lines without repetitions.
     pub(crate) fn pull_lines(&self, name: &ModelName) -> Vec<String> {
         let mut lines = Vec::new();
         let mut on_progress = |progress: Progress| {
@@ -79,12 +79,12 @@ impl Setup {
         self.root().join("blobs").join(name)
     }
 
-    /// The names of all files in the folder of blobs.
+    /// The names of all files in the blobs folder.
     pub(crate) fn blobs(&self) -> Vec<String> {
         names(&self.root().join("blobs"))
     }
 
-    /// The store holds `name` with these bytes as weights, and nothing half-done.
+    /// Checks that the store holds `name` with these weights and no partial files.
     pub(crate) fn assert_whole(&self, name: &ModelName, weights: &[u8]) {
         let files = self.store().resolve(name).unwrap();
         assert!(fs::read(&files.model.path).unwrap() == weights, "other bytes than published");
@@ -102,7 +102,7 @@ impl Setup {
         assert!(!names(&self.root().join("manifests")).iter().any(hidden));
     }
 
-    /// Ollama sees no model here.
+    /// Checks that Ollama sees no model.
     pub(crate) fn assert_no_model(&self) {
         if self.root().is_dir() {
             assert!(self.store().list().entries.is_empty());

@@ -1,4 +1,4 @@
-//! Deleting, copying, adding blobs, creating models.
+//! Deletes and copies models, adds blobs, creates models.
 
 use std::{fs, io::Read, ops::ControlFlow};
 
@@ -18,7 +18,7 @@ fn name(text: &str) -> ModelName {
     text.parse().unwrap()
 }
 
-/// A store with the model `base`, of these layers.
+/// A store with the model `base` of these layers.
 fn with_base(layers: &[(&str, &[u8])]) -> Setup {
     let (registry, setup) = (Registry::start(), Setup::new());
     registry.publish("library/base", "latest", layers);
@@ -45,7 +45,7 @@ fn from_base() -> CreateRequest {
 }
 
 #[test]
-fn deleting_keeps_what_other_models_use() {
+fn deleting_keeps_blobs_of_other_models() {
     let (own, shared) = (noise(100, 1), noise(100, 2));
     let setup = with_base(&[("model", &shared), ("license", &own)]);
     run(&setup, "alice/other:v1", &CreateRequest { system: Some("s".into()), ..from_base() })
@@ -72,7 +72,7 @@ fn deleting_keeps_what_other_models_use() {
 }
 
 #[test]
-fn deleting_touches_no_blob_of_others_or_of_nobody() {
+fn deleting_keeps_orphaned_blobs() {
     let setup = with_base(&[("model", b"weights")]);
     let orphan = setup.blob(b"an orphan of Ollama");
     fs::write(&orphan, b"an orphan of Ollama").unwrap();
@@ -112,7 +112,7 @@ fn copies_share_everything() {
 }
 
 #[test]
-fn names_cannot_leave_the_store() {
+fn names_cannot_escape_the_store() {
     let bad = [
         "../x",
         "a/../../x",
@@ -131,7 +131,7 @@ fn names_cannot_leave_the_store() {
 }
 
 #[test]
-fn blobs_are_added_when_their_digest_is_right() {
+fn blobs_are_added_only_with_the_right_digest() {
     let setup = Setup::new();
     let (root, content) = (setup.root(), noise(600_000, 5));
     let digest = Digest::of(&content);
@@ -213,13 +213,13 @@ fn a_model_from_a_base_with_other_texts() {
     assert_eq!(files.config.renderer.as_deref(), Some("gemma4"));
     assert_eq!(files.config.model_family.as_deref(), Some("gemma4"), "as in the base");
 
-    // Empty texts take away what the base has.
+    // Empty texts remove those of the base.
     let request =
         CreateRequest { system: Some(String::new()), messages: Some(vec![]), ..from_base() };
     run(&setup, "mine", &CreateRequest { from: Some("mine".into()), ..request }).unwrap();
     let files = setup.store().resolve(&name("mine")).unwrap();
     assert_eq!((files.system, files.messages), (None, None));
-    assert!(!setup.blob(b"new").exists(), "nobody uses it any more");
+    assert!(!setup.blob(b"new").exists(), "no model uses it any more");
     setup.assert_whole(&name("base"), b"weights");
 }
 
@@ -245,7 +245,7 @@ fn a_model_from_uploaded_files() {
 }
 
 #[test]
-fn requests_that_make_no_model() {
+fn invalid_create_requests() {
     let setup = with_base(&[("model", b"weights")]);
     let text = b"not gguf";
     add_blob(&setup.root(), &Digest::of(text), &mut &text[..], 100).unwrap();
