@@ -1,7 +1,7 @@
 //! The tasks of this workspace: `cargo xtask test`, `run`, `tidy` and their steps.
 
+mod background;
 mod bench;
-mod beside;
 mod clients;
 mod command;
 mod deny;

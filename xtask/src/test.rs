@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::{
-    beside::Beside,
+    background::Background,
     command::{root, say, sh, sh_with, target},
     deny, drill, drivers, package, peft, platforms, real_model,
     setup::{self, WASI},
@@ -29,8 +29,8 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     setup::without_web()?;
     // Some drivers may have been installed only now.
     let variables = software.map_or_else(Vec::new, drivers::environment);
-    let web = Beside::start("web-check")?;
-    let python = Beside::start("peft-setup")?;
+    let web = Background::start("web-check")?;
+    let python = Background::start("peft-setup")?;
     sh("cargo", &["fmt", "--all", "--check"])?;
     tidy()?;
     package::package()?;
@@ -50,7 +50,7 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     web.finish()?;
     platforms::check()?;
     shaders::check()?;
-    let wasi = Beside::start("wasi")?;
+    let wasi = Background::start("wasi")?;
     web::ops()?;
     wasi.finish()?;
     web::in_browser()?;

@@ -1,4 +1,4 @@
-//! Tasks in the background: many steps are single-threaded and would leave a core idle.
+//! Background tasks: many steps of `cargo xtask test` are single-threaded and would leave a core idle.
 
 use std::{
     fs::{self, File},
@@ -10,15 +10,15 @@ use anyhow::{Context, Result, bail};
 
 use crate::command::{root, say, target};
 
-/// A running background task; it is killed on drop.
-pub(crate) struct Beside {
+/// A running background task, killed on drop.
+pub(crate) struct Background {
     task: &'static str,
     child: Child,
     log: PathBuf,
 }
 
-impl Beside {
-    /// Starts `cargo xtask TASK`; its output is shown by [`Self::finish`].
+impl Background {
+    /// Starts `cargo xtask TASK`; the output is printed by [`Self::finish`].
     pub(crate) fn start(task: &'static str) -> Result<Self> {
         say(&format!("\nIn the background: cargo xtask {task}"));
         let log = target().join(format!("{task}.log"));
@@ -33,7 +33,7 @@ impl Beside {
         Ok(Self { task, child, log })
     }
 
-    /// Waits for the end and shows the output.
+    /// Waits for the task to end and prints its output.
     pub(crate) fn finish(mut self) -> Result<()> {
         let status = self.child.wait()?;
         say(&fs::read_to_string(&self.log)?);
@@ -44,9 +44,9 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for Background {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The task may have ended already.
         let _ = self.child.kill();
     }
 }
