@@ -1,12 +1,12 @@
-//! Code books: short vectors of levels that the blocks of the IQ formats refer to by number.
+//! Code books: short vectors of levels that the blocks of the IQ formats refer to by index.
 //!
-//! A book is stored as a bitmap. Entry k belongs to the k-th smallest number whose bit is set (bit `n % 8` of byte
-//! `n / 8`); the number's digits, in a base of as many levels as there are, choose the levels, least digit first. That
-//! is 512 or 821 bytes for a book that takes up to 16 KiB in memory. `tools/code-books` writes the bitmaps.
+//! A book is stored as a bitmap. Entry k is the k-th smallest integer whose bit is set (bit `n % 8` of byte `n / 8`); its
+//! digits in base `levels.len()`, least significant first, are the indices of its levels. That is 512 or 821 bytes for a
+//! book of up to 16 KiB in memory. `tools/code-books` writes the bitmaps.
 
 use std::sync::LazyLock;
 
-/// A code book in its compact form, for decoders and kernels alike.
+/// A code book in its compact form, for decoders and kernels.
 #[derive(Debug)]
 pub struct CodeBook {
     bitmap: &'static [u8],
@@ -36,7 +36,7 @@ const IQ2_S_BITMAP: [u8; 821] = bitmap(include_bytes!("iq2_s.base64"));
 const IQ3_XXS_BITMAP: [u8; 512] = bitmap(include_bytes!("iq3_xxs.base64"));
 const IQ3_S_BITMAP: [u8; 512] = bitmap(include_bytes!("iq3_s.base64"));
 
-/// A book's entries in memory, expanded when first used.
+/// A book's entries in memory, expanded on first use.
 pub(super) type Expanded<const ELEMENTS: usize> = LazyLock<Vec<[i8; ELEMENTS]>>;
 
 impl CodeBook {
@@ -52,17 +52,17 @@ impl CodeBook {
             i += 1;
         }
         assert!(set == entries, "the bitmap has a bit for every entry");
-        let room = bitmap.len() * 8 - levels.len().pow(elements);
-        assert!(room < 8, "the bitmap has a bit for every number");
+        let spare = bitmap.len() * 8 - levels.len().pow(elements);
+        assert!(spare < 8, "the bitmap has a bit for every number");
         Self { bitmap, levels, elements, entries }
     }
 
-    /// The values that elements can have.
+    /// The possible values of an element.
     pub fn levels(&self) -> &'static [i8] {
         self.levels
     }
 
-    /// Elements of an entry: 4 or 8.
+    /// Elements per entry: 4 or 8.
     pub fn elements(&self) -> u32 {
         self.elements
     }
@@ -72,12 +72,12 @@ impl CodeBook {
         self.entries
     }
 
-    /// Bits that an element takes in a [packed](Self::packed) entry: 2 or 3.
+    /// Bits per element in a [packed](Self::packed) entry: 2 or 3.
     pub fn element_bits(&self) -> u32 {
         self.levels.len().next_power_of_two().ilog2()
     }
 
-    /// Every entry in 16 bits, for kernels: element i's index into the levels is in the bits from `i * element_bits`.
+    /// Every entry in 16 bits, for kernels: the level index of element i is in the bits from `i * element_bits`.
     pub fn packed(&self) -> Vec<u16> {
         let bits = self.element_bits();
         let pack = |number| {
@@ -110,7 +110,7 @@ impl CodeBook {
     }
 }
 
-/// Magnitudes times `scale`, negated where the bit of `signs` is set.
+/// Magnitudes times `scale`, negated where the bit in `signs` is set.
 pub(super) fn signed<const N: usize>(scale: f32, entry: &[i8; N], signs: u8, out: &mut [f32; N]) {
     for (i, (x, &magnitude)) in out.iter_mut().zip(entry).enumerate() {
         let x_abs = scale * f32::from(magnitude);
@@ -118,7 +118,7 @@ pub(super) fn signed<const N: usize>(scale: f32, entry: &[i8; N], signs: u8, out
     }
 }
 
-/// Eight signs out of a code of seven bits: the eighth makes the number of minus signs even.
+/// Eight signs from a 7-bit code: the eighth makes the number of minus signs even.
 pub(super) fn even_signs(code: u32) -> u8 {
     let code = code.to_le_bytes()[0] & 127;
     if code.count_ones() % 2 == 1 { code | 128 } else { code }
@@ -145,7 +145,7 @@ const fn bitmap<const BYTES: usize>(base64: &[u8]) -> [u8; BYTES] {
     bytes
 }
 
-/// The six bits of a character; none for line breaks and padding.
+/// The six bits of a character; `None` for line breaks and padding.
 const fn digit(character: u8) -> Option<u32> {
     Some(match character {
         b'A'..=b'Z' => character - b'A',

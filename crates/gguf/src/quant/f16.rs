@@ -2,12 +2,12 @@
 
 use super::bits::{half, put_half};
 
-/// One number.
+/// Decodes one element.
 pub fn decode(block: &[u8; 2], out: &mut [f32; 1]) {
     out[0] = half(block, 0);
 }
 
-/// One number, rounded to nearest, ties to even.
+/// Encodes one element, rounded to nearest, ties to even.
 pub fn encode(values: &[f32; 1], block: &mut [u8; 2]) {
     put_half(block, 0, values[0]);
 }

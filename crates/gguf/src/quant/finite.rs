@@ -1,9 +1,9 @@
-//! NaN and infinity: decoders pass them on as IEEE says, a loader wants to know before it computes with them.
+//! Detects NaN and infinity: decoders pass them through, a loader rejects them.
 
 use super::{bits::half_is_finite, dequantize, iq1_m};
 use crate::{dtype::DType, error::GgufError};
 
-/// Elements that are looked at together; a multiple of every block.
+/// Elements checked at a time; a multiple of every block size.
 const GROUP: usize = 256;
 
 /// The index of the first element that is NaN or infinite.
@@ -30,8 +30,8 @@ pub fn first_not_finite(dtype: DType, bytes: &[u8]) -> Result<Option<usize>, Ggu
     Ok(None)
 }
 
-/// Whether the scales alone show that some blocks are finite: no product of a finite half with the small
-/// integers of a block leaves the range of `f32`.
+/// Whether the scales alone prove that some blocks are finite: no product of a finite f16 with the small integers of a
+/// block overflows `f32`.
 fn surely_finite(dtype: DType, bytes: &[u8]) -> bool {
     match dtype {
         DType::F32 => all(bytes, |b| f32::from_le_bytes(*b).is_finite()),
@@ -64,12 +64,12 @@ fn surely_finite(dtype: DType, bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether the halves at `scales` are finite in every block of `B` bytes.
+/// Whether the f16 at the offsets `scales` are finite in every block of `B` bytes.
 fn halves<const B: usize>(bytes: &[u8], scales: &[usize]) -> bool {
     all(bytes, |block: &[u8; B]| scales.iter().all(|&at| half_is_finite(block, at)))
 }
 
-/// Looks at every block, even after a bad one: without a way out, the loop is vectorised.
+/// Checks every block, even after a non-finite one: a loop without an early exit is vectorised.
 fn all<const B: usize>(bytes: &[u8], finite: impl Fn(&[u8; B]) -> bool) -> bool {
     bytes.as_chunks().0.iter().fold(true, |so_far, block| so_far & finite(block))
 }

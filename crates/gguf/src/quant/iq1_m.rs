@@ -1,7 +1,7 @@
 //! IQ1_M: `x = d * (2 scale + 1) * (level ± 1/8)`, levels as in IQ1_S; a scale of 3 bits per 16 elements and the sign of
 //! the shift per 8.
 //!
-//! Bytes: 32 of lower bits of entry numbers, 16 of nibbles (three upper bits and a sign), 4 words (u16) of four scales and,
+//! Bytes: 32 of lower bits of entry indices, 16 of nibbles (three upper bits and a sign), 4 words (u16) of four scales and,
 //! on top, four bits of d, the lowest first.
 
 use super::{
@@ -9,7 +9,7 @@ use super::{
     iq1_s::{BOOK, shifted},
 };
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 56], out: &mut [f32; 256]) {
     let book = &**BOOK;
     let d = half(&scale_bits(block).to_le_bytes(), 0);
@@ -22,7 +22,7 @@ pub fn decode(block: &[u8; 56], out: &mut [f32; 256]) {
     }
 }
 
-/// The half d, which is spread over the block.
+/// The bits of the f16 d, spread over the block.
 pub(super) fn scale_bits(block: &[u8; 56]) -> u16 {
     (0..4).fold(0, |d, i| d | word(block, i) >> 12 << (4 * i))
 }

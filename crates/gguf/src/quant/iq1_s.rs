@@ -1,17 +1,17 @@
 //! IQ1_S: `x = d * (2 scale + 1) * (level ± 1/8)`, levels -1, 0 and 1 from a code book of eight at a time;
 //! a scale of 3 bits and the sign of the shift per 32 elements.
 //!
-//! Bytes: d (half), 32 of lower bits of entry numbers, 8 words (u16) of four times three upper bits, a scale and a sign.
+//! Bytes: d (half), 32 of lower bits of entry indices, 8 words (u16) of four times three upper bits, a scale and a sign.
 
 use super::{
     bits::half,
     code_book::{Expanded, IQ1},
 };
 
-/// The book of both IQ1 formats.
+/// The code book of both IQ1 formats.
 pub(super) static BOOK: Expanded<8> = Expanded::new(|| IQ1.expand());
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 50], out: &mut [f32; 256]) {
     let (book, d) = (&**BOOK, half(block, 0));
     let words = block[34..].as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes));

@@ -1,7 +1,7 @@
 //! IQ2_S: `x = ± d * (scale + 1/2) / 4 * magnitude`, magnitudes from a code book of eight at a time;
 //! a scale of 4 bits per 16 elements.
 //!
-//! Bytes: d (half), 32 of lower bits of entry numbers, 32 of signs, 8 of upper bit pairs, 8 of scales.
+//! Bytes: d (half), 32 of lower bits of entry indices, 32 of signs, 8 of upper bit pairs, 8 of scales.
 
 use super::{
     bits::half,
@@ -10,7 +10,7 @@ use super::{
 
 static BOOK: Expanded<8> = Expanded::new(|| IQ2_S.expand());
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 82], out: &mut [f32; 256]) {
     let (book, d) = (&**BOOK, half(block, 0));
     for (g, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {

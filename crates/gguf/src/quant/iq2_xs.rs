@@ -1,7 +1,7 @@
 //! IQ2_XS: `x = ± d * (scale + 1/2) / 4 * magnitude`, magnitudes from a code book of eight at a time;
 //! a scale of 4 bits per 16 elements.
 //!
-//! Bytes: d (half), 32 words (u16) of a 9-bit entry number and a 7-bit sign code on top, 8 of scales.
+//! Bytes: d (half), 32 words (u16) of a 9-bit entry index and a 7-bit sign code on top, 8 of scales.
 
 use super::{
     bits::half,
@@ -10,7 +10,7 @@ use super::{
 
 static BOOK: Expanded<8> = Expanded::new(|| IQ2_XS.expand());
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 74], out: &mut [f32; 256]) {
     let (book, d) = (&**BOOK, half(block, 0));
     let words = block[2..66].as_chunks().0.iter().map(|bytes| u16::from_le_bytes(*bytes));

@@ -1,7 +1,7 @@
 //! IQ2_XXS: `x = ± d * (scale + 1/2) / 4 * magnitude`, magnitudes from a code book of eight at a time;
 //! a scale of 4 bits per 32 elements.
 //!
-//! Bytes: d (half), then for every 32 elements 4 entry numbers and a word (u32) of four 7-bit sign codes with the scale on
+//! Bytes: d (half), then for every 32 elements 4 entry indices and a word (u32) of four 7-bit sign codes with the scale on
 //! top.
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
 
 static BOOK: Expanded<8> = Expanded::new(|| IQ2_XXS.expand());
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 66], out: &mut [f32; 256]) {
     let (book, d) = (&**BOOK, half(block, 0));
     let groups = block[2..].as_chunks::<8>().0;

@@ -1,7 +1,7 @@
 //! IQ3_S: `x = ± d * (1 + 2 scale) * magnitude`, magnitudes from a code book of four at a time;
 //! a scale of 4 bits per 32 elements.
 //!
-//! Bytes: d (half), 64 of lower bits of entry numbers, 8 of ninth bits, 32 of signs, 4 of scales.
+//! Bytes: d (half), 64 of lower bits of entry indices, 8 of ninth bits, 32 of signs, 4 of scales.
 
 use super::{
     bits::half,
@@ -10,7 +10,7 @@ use super::{
 
 static BOOK: Expanded<4> = Expanded::new(|| IQ3_S.expand());
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 110], out: &mut [f32; 256]) {
     let (book, d) = (&**BOOK, half(block, 0));
     for (g, out) in out.as_chunks_mut::<4>().0.iter_mut().enumerate() {

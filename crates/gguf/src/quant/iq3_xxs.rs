@@ -1,7 +1,7 @@
 //! IQ3_XXS: `x = ± d * (scale + 1/2) / 2 * magnitude`, magnitudes from a code book of four at a time;
 //! a scale of 4 bits per 32 elements.
 //!
-//! Bytes: d (half), 64 entry numbers, 8 words (u32) of four 7-bit sign codes and a scale on top.
+//! Bytes: d (half), 64 entry indices, 8 words (u32) of four 7-bit sign codes and a scale on top.
 //! The eighth sign makes the number of minus signs even.
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
 
 static BOOK: Expanded<4> = Expanded::new(|| IQ3_XXS.expand());
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 98], out: &mut [f32; 256]) {
     let (book, d) = (&**BOOK, half(block, 0));
     let words = block[66..].as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));

@@ -7,7 +7,7 @@ use super::{
     iq4_nl,
 };
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 136], out: &mut [f32; 256]) {
     let d = half(block, 0);
     for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
@@ -17,7 +17,7 @@ pub fn decode(block: &[u8; 136], out: &mut [f32; 256]) {
     }
 }
 
-/// The element of largest magnitude of each sub-block becomes the first level.
+/// Maps the element of largest magnitude of each sub-block to the first level.
 pub fn encode(values: &[f32; 256], block: &mut [u8; 136]) {
     let mut wanted = [0.0; 8];
     for (wanted, values) in wanted.iter_mut().zip(values.as_chunks::<32>().0) {

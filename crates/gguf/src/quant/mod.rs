@@ -1,6 +1,6 @@
-//! Block formats: pure functions between bytes and numbers, one file per format.
+//! Block formats: pure functions between bytes and f32, one file per format.
 //!
-//! Notation in the files: d is the scale of a block, q the stored level of an element, s the number of a sub-block.
+//! Notation in the files: d is the scale of a block, q the stored level of an element, s the index of a sub-block.
 
 pub mod bf16;
 mod bits;
@@ -37,7 +37,7 @@ use crate::{dtype::DType, error::GgufError};
 
 pub use finite::first_not_finite;
 
-/// Numbers out of whole blocks; `out` must be exactly as long as the blocks are.
+/// Decodes whole blocks; `out` must have exactly their number of elements.
 pub fn dequantize(dtype: DType, bytes: &[u8], out: &mut [f32]) -> Result<(), GgufError> {
     check_length(dtype, bytes.len(), out.len())?;
     match dtype {
@@ -77,9 +77,9 @@ pub fn dequantize(dtype: DType, bytes: &[u8], out: &mut [f32]) -> Result<(), Ggu
     Ok(())
 }
 
-/// Whole blocks out of numbers.
+/// Encodes whole blocks.
 ///
-/// Q8_0, Q4_0 and the floats are what every writer makes; the others are valid but not searched for the
+/// Q8_0, Q4_0 and the floats equal the output of other writers; the other formats are valid but not optimised for the
 /// smallest error, as a real quantiser would.
 pub fn quantize(dtype: DType, values: &[f32]) -> Result<Vec<u8>, GgufError> {
     let bytes = values.len() / dtype.block_elements() * dtype.block_bytes();

@@ -7,10 +7,10 @@ use super::{
     iq4_nl::nearest,
 };
 
-/// The values of E2M1, doubled to be whole.
+/// The values of E2M1, doubled to be integers.
 pub const LEVELS: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
-/// 32 numbers.
+/// Decodes 32 elements.
 pub fn decode(block: &[u8; 17], out: &mut [f32; 32]) {
     let scale = scale(block[0]);
     let (low, high) = out.split_at_mut(16);
@@ -29,12 +29,12 @@ fn scale(e: u8) -> f32 {
     })
 }
 
-/// The binade of the largest magnitude becomes that of the largest level.
+/// Aligns the binade of the largest magnitude with that of the largest level.
 pub fn encode(values: &[f32; 32], block: &mut [u8; 17]) {
     let most = extreme(values).abs();
     // 2^(e - 128) * 8 is the power of two below `most`: the levels' upper binade is 8 to 12.
     block[0] = if most == 0.0 { 0 } else { level(most.log2().floor() + 125.0, 254) };
-    // Not times the inverse: that of the smallest scale is infinite.
+    // Not a multiplication by the inverse: that of the smallest scale is infinite.
     let scale = scale(block[0]);
     pack_nibbles(&values.map(|x| nearest(&LEVELS, x / scale)), &mut block[1..]);
 }

@@ -8,7 +8,7 @@ use super::{
     mxfp4::LEVELS,
 };
 
-/// 64 numbers.
+/// Decodes 64 elements.
 pub fn decode(block: &[u8; 36], out: &mut [f32; 64]) {
     for (s, out) in out.as_chunks_mut::<16>().0.iter_mut().enumerate() {
         let scale = scale(block[s]);
@@ -33,7 +33,7 @@ fn scale(byte: u8) -> f32 {
     }
 }
 
-/// The largest magnitude of each sub-block becomes the largest level, as nearly as the scales allow.
+/// Maps the largest magnitude of each sub-block to the largest level, as closely as the scales allow.
 pub fn encode(values: &[f32; 64], block: &mut [u8; 36]) {
     for (s, values) in values.as_chunks::<16>().0.iter().enumerate() {
         let wanted = extreme(values).abs() / 12.0;

@@ -1,4 +1,4 @@
-//! F32, F64 and integers: one number per block, as the processor knows it.
+//! F32, F64 and integers: one native number per block.
 
 /// F32.
 pub fn decode_f32(block: &[u8; 4], out: &mut [f32; 1]) {
@@ -11,7 +11,7 @@ pub fn encode_f32(values: &[f32; 1], block: &mut [u8; 4]) {
 }
 
 /// F64, rounded.
-#[expect(clippy::cast_possible_truncation, reason = "rounding is what is asked for")]
+#[expect(clippy::cast_possible_truncation, reason = "rounding is intended")]
 pub fn decode_f64(block: &[u8; 8], out: &mut [f32; 1]) {
     out[0] = f64::from_le_bytes(*block) as f32;
 }

@@ -4,7 +4,7 @@
 
 use super::bits::{affine, half, inverse, level, put_half};
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 84], out: &mut [f32; 256]) {
     let (d, dmin) = (half(block, 80), half(block, 82));
     for (s, out) in out.as_chunks_mut::<16>().0.iter_mut().enumerate() {
@@ -18,7 +18,7 @@ pub fn decode(block: &[u8; 84], out: &mut [f32; 256]) {
     }
 }
 
-/// Smallest and largest element of each sub-block become levels 0 and 3.
+/// Maps the smallest and largest element of each sub-block to levels 0 and 3.
 pub fn encode(values: &[f32; 256], block: &mut [u8; 84]) {
     let mut wanted = [(0.0, 0.0); 16];
     for (wanted, values) in wanted.iter_mut().zip(values.as_chunks::<16>().0) {

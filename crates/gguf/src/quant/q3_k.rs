@@ -4,7 +4,7 @@
 
 use super::bits::{extreme, half, inverse, level, put_half};
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 110], out: &mut [f32; 256]) {
     let d = half(block, 108);
     for (s, out) in out.as_chunks_mut::<16>().0.iter_mut().enumerate() {
@@ -24,7 +24,7 @@ fn scale_level(packed: &[u8], s: usize) -> u8 {
     packed[s % 8] >> (4 * (s / 8)) & 15 | (packed[8 + s % 4] >> (2 * (s / 4)) & 3) << 4
 }
 
-/// The element of largest magnitude of each sub-block becomes level 0.
+/// Maps the element of largest magnitude of each sub-block to level 0.
 pub fn encode(values: &[f32; 256], block: &mut [u8; 110]) {
     let mut wanted = [0.0; 16];
     for (wanted, values) in wanted.iter_mut().zip(values.as_chunks::<16>().0) {

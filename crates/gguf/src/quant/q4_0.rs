@@ -4,7 +4,7 @@
 
 use super::bits::{extreme, half, inverse, level, pack_nibbles, put_half};
 
-/// 32 numbers.
+/// Decodes 32 elements.
 pub fn decode(block: &[u8; 18], out: &mut [f32; 32]) {
     let d = half(block, 0);
     let (low, high) = out.split_at_mut(16);
@@ -14,7 +14,7 @@ pub fn decode(block: &[u8; 18], out: &mut [f32; 32]) {
     }
 }
 
-/// The element of largest magnitude becomes level 0.
+/// Maps the element of largest magnitude to level 0.
 pub fn encode(values: &[f32; 32], block: &mut [u8; 18]) {
     let d = extreme(values) / -8.0;
     put_half(block, 0, d);

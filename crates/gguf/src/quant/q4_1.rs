@@ -4,7 +4,7 @@
 
 use super::bits::{bounds, half, inverse, level, pack_nibbles, put_half};
 
-/// 32 numbers.
+/// Decodes 32 elements.
 pub fn decode(block: &[u8; 20], out: &mut [f32; 32]) {
     let (d, m) = (half(block, 0), half(block, 2));
     let (low, high) = out.split_at_mut(16);
@@ -14,7 +14,7 @@ pub fn decode(block: &[u8; 20], out: &mut [f32; 32]) {
     }
 }
 
-/// The smallest element becomes level 0, the largest level 15.
+/// Maps the smallest element to level 0, the largest to level 15.
 pub fn encode(values: &[f32; 32], block: &mut [u8; 20]) {
     let (low, high) = bounds(values);
     let d = (high - low) / 15.0;

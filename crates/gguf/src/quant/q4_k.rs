@@ -7,7 +7,7 @@ use super::{
     scales,
 };
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 144], out: &mut [f32; 256]) {
     let (d, dmin) = (half(block, 0), half(block, 2));
     for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
@@ -21,7 +21,7 @@ pub fn decode(block: &[u8; 144], out: &mut [f32; 256]) {
     }
 }
 
-/// Smallest and largest element of each sub-block become levels 0 and 15.
+/// Maps the smallest and largest element of each sub-block to levels 0 and 15.
 pub fn encode(values: &[f32; 256], block: &mut [u8; 144]) {
     let levels = scales::encode(values, 15, block);
     for (levels, bytes) in

@@ -4,7 +4,7 @@
 
 use super::bits::{extreme, half, inverse, level, pack_nibbles, put_half};
 
-/// 32 numbers.
+/// Decodes 32 elements.
 pub fn decode(block: &[u8; 22], out: &mut [f32; 32]) {
     let d = half(block, 0);
     let q = levels(&block[2..]);
@@ -13,7 +13,7 @@ pub fn decode(block: &[u8; 22], out: &mut [f32; 32]) {
     }
 }
 
-/// The element of largest magnitude becomes level 0.
+/// Maps the element of largest magnitude to level 0.
 pub fn encode(values: &[f32; 32], block: &mut [u8; 22]) {
     let d = extreme(values) / -16.0;
     put_half(block, 0, d);
@@ -22,7 +22,7 @@ pub fn encode(values: &[f32; 32], block: &mut [u8; 22]) {
     pack(&levels, &mut block[2..]);
 }
 
-/// 32 levels of 5 bits out of 20 bytes, for Q5_1 too.
+/// Unpacks 32 levels of 5 bits from 20 bytes; also used by Q5_1.
 pub(super) fn levels(bytes: &[u8]) -> [u8; 32] {
     let (fifth, nibbles) = bytes.split_first_chunk().expect("20 bytes");
     let fifth = u32::from_le_bytes(*fifth);
@@ -35,7 +35,7 @@ pub(super) fn levels(bytes: &[u8]) -> [u8; 32] {
     levels
 }
 
-/// The reverse of [`levels`].
+/// The inverse of [`levels`].
 pub(super) fn pack(levels: &[u8; 32], bytes: &mut [u8]) {
     let (high, nibbles) = bytes.split_at_mut(4);
     high.fill(0);

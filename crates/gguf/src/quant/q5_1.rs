@@ -7,7 +7,7 @@ use super::{
     q5_0,
 };
 
-/// 32 numbers.
+/// Decodes 32 elements.
 pub fn decode(block: &[u8; 24], out: &mut [f32; 32]) {
     let (d, m) = (half(block, 0), half(block, 2));
     let q = q5_0::levels(&block[4..]);
@@ -16,7 +16,7 @@ pub fn decode(block: &[u8; 24], out: &mut [f32; 32]) {
     }
 }
 
-/// The smallest element becomes level 0, the largest level 31.
+/// Maps the smallest element to level 0, the largest to level 31.
 pub fn encode(values: &[f32; 32], block: &mut [u8; 24]) {
     let (low, high) = bounds(values);
     let d = (high - low) / 31.0;

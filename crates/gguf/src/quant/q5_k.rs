@@ -8,7 +8,7 @@ use super::{
     scales,
 };
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 176], out: &mut [f32; 256]) {
     let (d, dmin) = (half(block, 0), half(block, 2));
     let fifth = &block[16..48];
@@ -23,7 +23,7 @@ pub fn decode(block: &[u8; 176], out: &mut [f32; 256]) {
     }
 }
 
-/// Smallest and largest element of each sub-block become levels 0 and 31.
+/// Maps the smallest and largest element of each sub-block to levels 0 and 31.
 pub fn encode(values: &[f32; 256], block: &mut [u8; 176]) {
     let levels = scales::encode(values, 31, block);
     block[16..48].fill(0);

@@ -4,7 +4,7 @@
 
 use super::bits::{extreme, half, inverse, level, put_half};
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 210], out: &mut [f32; 256]) {
     let d = half(block, 208);
     for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
@@ -19,7 +19,7 @@ pub fn decode(block: &[u8; 210], out: &mut [f32; 256]) {
     }
 }
 
-/// The element of largest magnitude of each sub-block becomes level 0.
+/// Maps the element of largest magnitude of each sub-block to level 0.
 pub fn encode(values: &[f32; 256], block: &mut [u8; 210]) {
     let mut wanted = [0.0; 16];
     for (wanted, values) in wanted.iter_mut().zip(values.as_chunks::<16>().0) {
@@ -29,7 +29,7 @@ pub fn encode(values: &[f32; 256], block: &mut [u8; 210]) {
     let to_scale = inverse(d);
     block[..192].fill(0);
     for (s, wanted) in wanted.into_iter().enumerate() {
-        // Scales from -128 to 127, as levels from 0 to 255.
+        // Scales from -128 to 127, stored as levels from 0 to 255.
         let scale = level(wanted * to_scale + 128.0, 255).wrapping_sub(128).cast_signed();
         block[192 + s] = scale.cast_unsigned();
         let to_level = inverse(d * f32::from(scale));

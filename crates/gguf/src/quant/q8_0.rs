@@ -4,7 +4,7 @@
 
 use super::bits::{half, inverse, put_half};
 
-/// 32 numbers.
+/// Decodes 32 elements.
 pub fn decode(block: &[u8; 34], out: &mut [f32; 32]) {
     let d = half(block, 0);
     for (x, q) in out.iter_mut().zip(&block[2..]) {
@@ -12,7 +12,7 @@ pub fn decode(block: &[u8; 34], out: &mut [f32; 32]) {
     }
 }
 
-/// The largest magnitude becomes 127; ties round away from zero.
+/// Maps the largest magnitude to 127; ties round away from zero.
 pub fn encode(values: &[f32; 32], block: &mut [u8; 34]) {
     let d = values.iter().fold(0.0, |most: f32, x| most.max(x.abs())) / 127.0;
     put_half(block, 0, d);

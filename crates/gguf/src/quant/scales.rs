@@ -1,4 +1,4 @@
-//! The twelve bytes of Q4_K and Q5_K that hold eight scales and eight minima of 6 bits each.
+//! The twelve bytes of Q4_K and Q5_K with eight scales and eight minima of 6 bits each.
 
 use super::bits::{affine, inverse, level, put_half};
 
@@ -12,7 +12,7 @@ pub(crate) fn unpack(packed: &[u8], s: usize) -> (u8, u8) {
     }
 }
 
-/// The reverse of [`unpack`] for all eight.
+/// The inverse of [`unpack`] for all eight sub-blocks.
 fn pack(scales: &[(u8, u8); 8], packed: &mut [u8]) {
     for s in 0..4 {
         let (scale, minimum) = scales[s];
@@ -23,7 +23,7 @@ fn pack(scales: &[(u8, u8); 8], packed: &mut [u8]) {
     }
 }
 
-/// Chooses and stores scales (the first 16 bytes of a block), then gives every element its level.
+/// Chooses and stores scales (the first 16 bytes of a block); returns the level of every element.
 pub(crate) fn encode(values: &[f32; 256], max: u8, block: &mut [u8]) -> [u8; 256] {
     let mut wanted = [(0.0, 0.0); 8];
     for (wanted, values) in wanted.iter_mut().zip(values.as_chunks::<32>().0) {

@@ -1,10 +1,10 @@
-//! TQ1_0: `x = d * (t - 1)`, t a ternary digit; a byte holds five of them as a fraction of 256.
+//! TQ1_0: `x = d * (t - 1)`, t a ternary digit; a byte holds five digits as a fraction of 256.
 //!
 //! Bytes: 48 with five digits, 4 with four digits, d (half).
 
 use super::bits::half;
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 54], out: &mut [f32; 256]) {
     let d = half(block, 52);
     let (first, rest) = out.split_at_mut(160);

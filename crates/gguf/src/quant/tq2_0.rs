@@ -4,7 +4,7 @@
 
 use super::bits::half;
 
-/// 256 numbers.
+/// Decodes 256 elements.
 pub fn decode(block: &[u8; 66], out: &mut [f32; 256]) {
     let d = half(block, 64);
     for (s, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
