@@ -1,4 +1,4 @@
-// Candidates are all logits; they are read as bits, so that no device's idea of NaN or infinity matters.
+// Candidates are all logits, read as bits: the result does not depend on a device's handling of NaN and infinity.
 @group(0) @binding(4) var<storage, read> logits: array<u32>;
 
 fn candidate_key(i: u32) -> u32 {

@@ -1,4 +1,4 @@
-// Candidates are those an earlier dispatch left.
+// Candidates are the keys and ids that an earlier dispatch kept.
 @group(0) @binding(4) var<storage, read> keys: array<u32>;
 @group(0) @binding(5) var<storage, read> ids: array<u32>;
 

@@ -1,7 +1,7 @@
-// Columns that were quantised to int8 hi/lo pairs, and rows of the weight before them.
+// Columns quantised to int8 hi/lo pairs, stored after the weight's rows.
 @group(0) @binding(3) var<storage, read> x: array<i32>;
 
-// Where the blocks of 16 rows begin, and of 16 columns.
+// The first word of a block of 16 rows, and of a block of 16 columns.
 fn rows_start(sixteen: u32) -> u32 {
     return sixteen * (p.row_units * 256u + 16u);
 }
@@ -10,7 +10,7 @@ fn columns_start(sixteen: u32) -> u32 {
     return rows_start((p.rows + 15u) / 16u + sixteen);
 }
 
-// Scales of a column and of a row.
+// The scale of a column, and of a row.
 fn column_scale(column: u32) -> f32 {
     return bitcast<f32>(x[columns_start(column / 16u) + p.row_units * 256u + column % 16u]);
 }

@@ -1,8 +1,8 @@
-// Columns of any length; numbers past their end are zero.
+// Columns of any length; elements past the end are zero.
 @group(0) @binding(3) var<storage, read> x: array<f32>;
 
 fn x1(column: u32, k: u32) -> f32 {
-    // The index stays inside the column, so that a neighbour's NaN is never multiplied by a padding zero.
+    // The index is clamped to the column, so that the next column's NaN is never multiplied by a padding zero.
     return select(0.0, x[column * p.width + min(k, p.width - 1u)], k < p.width);
 }
 

@@ -1,4 +1,4 @@
-// The gate of GeGLU, and its slope.
+// The gate of GeGLU, and its derivative.
 //#use gelu
 fn gate(z: f32) -> f32 {
     return gelu(z);

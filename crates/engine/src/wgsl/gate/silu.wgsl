@@ -1,4 +1,4 @@
-// The gate of SwiGLU, and its slope.
+// The gate of SwiGLU, and its derivative.
 //#use gelu
 fn gate(z: f32) -> f32 {
     return z * logistic(z);

@@ -1,7 +1,7 @@
-// Where the candidates of this workgroup's row begin.
+// The index of the first candidate of this workgroup's row.
 var<private> row_start: u32 = 0u;
 
-// Logits as integers that sort like them. NaN is 0, below everything; both zeros are one number.
+// Maps a logit's bits to an integer with the same order. NaN maps to 0, below everything; both zeros map to the same key.
 fn key_of(bits: u32) -> u32 {
     let size = bits & 0x7fffffffu;
     if size > 0x7f800000u {
@@ -10,7 +10,7 @@ fn key_of(bits: u32) -> u32 {
     return select(size | 0x80000000u, ~bits, size != 0u && bits > 0x7fffffffu);
 }
 
-// The logit of a key; NaN has become minus infinity.
+// The bits of a key's logit; NaN becomes minus infinity.
 fn bits_of(key: u32) -> u32 {
     if key == 0u {
         return 0xff800000u;
@@ -18,7 +18,7 @@ fn bits_of(key: u32) -> u32 {
     return select(~key, key & 0x7fffffffu, key > 0x7fffffffu);
 }
 
-// Larger logits first, then lower ids.
+// Whether a candidate ranks before another: larger logit first, then lower id.
 fn goes_before(key: u32, id: u32, other_key: u32, other_id: u32) -> bool {
     return key > other_key || (key == other_key && id < other_id);
 }

@@ -1,4 +1,4 @@
-// Four numbers of an f16 cache, two in a word: the f16 feature is not needed.
+// Reads four elements of an f16 KV cache, two per word: the f16 feature is not needed.
 alias kv_word = vec2<u32>;
 
 fn unpack_f16(word: vec2<u32>) -> vec4<f32> {

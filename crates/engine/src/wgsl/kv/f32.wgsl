@@ -1,4 +1,4 @@
-// Four numbers from number `at` on of a cache.
+// Reads the four elements from index `at` of an f32 KV cache.
 alias kv_word = vec4<f32>;
 
 fn k4(at: u32) -> vec4<f32> {

@@ -1,4 +1,4 @@
-// Four numbers of a cache of signed bytes; 32 share a scale, and the scales are stored after all bytes.
+// Reads four elements of an int8 KV cache; 32 elements share a scale, and the scales are stored after all bytes.
 alias kv_word = u32;
 
 fn signed4(word: u32) -> vec4<f32> {

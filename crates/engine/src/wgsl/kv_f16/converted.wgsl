@@ -1,4 +1,4 @@
-// Four numbers of a KV cache, converted to f16 for matrix units.
+// Reads four elements of a KV cache, converted to f16 for matrix units.
 //#use kv
 
 fn k_f16(at: u32) -> vec4<f16> {

@@ -1,4 +1,4 @@
-// Four numbers of an f16 KV cache, for matrix units.
+// Reads four elements of an f16 KV cache, for matrix units.
 enable f16;
 alias kv_word = vec4<f16>;
 

@@ -1,4 +1,4 @@
-// Stores four numbers of `row4` as f16, two in a word: the f16 feature is not needed.
+// Stores four elements of `row4` as f16, two per word: the f16 feature is not needed.
 //#use kv
 const KV_STORE_STEP: u32 = 4u;
 

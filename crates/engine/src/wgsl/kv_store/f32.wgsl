@@ -1,4 +1,4 @@
-// Stores four numbers of `row4` from `source` on as number `at` and on of a cache.
+// Stores the four elements of `row4` at `source` at index `at` of an f32 KV cache.
 //#use kv
 const KV_STORE_STEP: u32 = 4u;
 

@@ -1,4 +1,4 @@
-// Stores 32 numbers of `row4` as signed bytes that share a scale; the scales are stored after all bytes of the cache.
+// Stores 32 elements of `row4` as int8 with a common scale; the scales are stored after all bytes of the cache.
 //#use kv
 const KV_STORE_STEP: u32 = 32u;
 

@@ -1,14 +1,14 @@
-// Matrix units emulated: each lane of a subgroup of 32 computes eight numbers of a block, half a column. Slow: it is for tests of
-// kernels on adapters without such units. Factors are places in workgroup memory, where they are left until they were multiplied.
+// Emulated matrix units: each lane of a subgroup of 32 computes eight elements of a block, half a column. Slow, for testing kernels on
+// adapters without such units. Operands are offsets into workgroup memory, which must not change until they are multiplied.
 enable f16;
 
-// Where 16 rows begin, and the groups from one to the next; or, after that, from one of k to the next.
+// Offset of 16 rows, stride between rows, stride between consecutive k (if stored k-major; else 0), in vec4s.
 alias Left = vec3<u32>;
-// Where 16 columns begin, and the groups from one to the next; or, after that, from one of k to the next.
+// Offset of 16 columns, stride between columns, stride between consecutive k (if stored k-major; else 0), in vec4s.
 alias Right = vec3<u32>;
 alias Block = mat2x4<f32>;
 
-// The lane's number in the workgroup.
+// The lane's index in the workgroup.
 var<private> unit_lane: u32;
 
 fn init_units(lane: u32) {
@@ -36,28 +36,28 @@ fn multiply_add(a: Left, b: Right, sums: Block) -> Block {
     let column = unit_lane % 32u / 2u;
     let row = unit_lane % 2u * 8u;
     for (var k = 0u; k < 16u; k++) {
-        let x = right_number(b, k, column);
-        added[0] += x * vec4(left_number(a, row, k), left_number(a, row + 1u, k), left_number(a, row + 2u, k), left_number(a, row + 3u, k));
-        added[1] += x * vec4(left_number(a, row + 4u, k), left_number(a, row + 5u, k), left_number(a, row + 6u, k), left_number(a, row + 7u, k));
+        let x = right_element(b, k, column);
+        added[0] += x * vec4(left_element(a, row, k), left_element(a, row + 1u, k), left_element(a, row + 2u, k), left_element(a, row + 3u, k));
+        added[1] += x * vec4(left_element(a, row + 4u, k), left_element(a, row + 5u, k), left_element(a, row + 6u, k), left_element(a, row + 7u, k));
     }
     return added;
 }
 
-fn left_number(a: Left, row: u32, k: u32) -> f32 {
+fn left_element(a: Left, row: u32, k: u32) -> f32 {
     if a.z > 0u {
         return f32(sh_w[a.x + k * a.z + row / 4u][row % 4u]);
     }
     return f32(sh_w[a.x + row * a.y + k / 4u][k % 4u]);
 }
 
-fn right_number(b: Right, k: u32, column: u32) -> f32 {
+fn right_element(b: Right, k: u32, column: u32) -> f32 {
     if b.z > 0u {
         return f32(sh_x[b.x + k * b.z + column / 4u][column % 4u]);
     }
     return f32(sh_x[b.x + column * b.y + k / 4u][k % 4u]);
 }
 
-// Rows of a column are contiguous.
+// Stores a block column-major.
 fn stage_block(sums: Block, at: u32) {
     let start = at + unit_lane % 32u * 8u;
     for (var i = 0u; i < 4u; i++) {
@@ -66,7 +66,7 @@ fn stage_block(sums: Block, at: u32) {
     }
 }
 
-// What `stage_block` stored there.
+// Reads a block that `stage_block` stored.
 fn read_block(at: u32) -> Block {
     let start = at + unit_lane % 32u * 8u;
     return Block(

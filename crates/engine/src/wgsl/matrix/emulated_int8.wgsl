@@ -1,5 +1,5 @@
-// Int8 matrix units emulated: each lane of a subgroup of 32 computes eight numbers of a block, half a column. Slow: it is for tests
-// of kernels on adapters without such units. Factors are places in memory.
+// Emulated int8 matrix units: each lane of a subgroup of 32 computes eight elements of a block, half a column. Slow, for testing
+// kernels on adapters without such units. Operands are offsets into the storage buffer.
 alias Left = u32;
 alias Right = u32;
 
@@ -8,7 +8,7 @@ struct Block {
     lower: vec4<i32>,
 }
 
-// The lane's number in the workgroup.
+// The lane's index in the workgroup.
 var<private> unit_lane: u32;
 
 fn init_units(lane: u32) {
@@ -40,7 +40,7 @@ fn dot_of(at: u32, four: u32) -> i32 {
     return dot4I8Packed(bitcast<u32>(x[at]), four);
 }
 
-// Rows of a column are contiguous.
+// Stores a block column-major.
 fn stage_block(sums: Block, at: u32) {
     let start = at + unit_lane % 32u * 8u;
     for (var i = 0u; i < 4u; i++) {

@@ -1,4 +1,4 @@
-// A column as it is, at a place among columns.
+// Copies a column of x unchanged to column `place`.
 @group(0) @binding(4) var<storage, read_write> h: array<vec4<f32>>;
 
 fn prepare_column(column: u32, place: u32, lane: Lane) {
@@ -7,6 +7,6 @@ fn prepare_column(column: u32, place: u32, lane: Lane) {
     }
 }
 
-// Rows of the weight stay as they are.
+// Rows of the weight need no conversion.
 fn prepare_row(row: u32, lane: Lane) {
 }

@@ -1,6 +1,6 @@
-// A column as int8 hi/lo pairs, integers of two signed digits to the base 256: x[c, k] / s(c), where s(c) brings the largest of
-// column c to 32,512. They are stored in blocks of 16 columns by 32 numbers, high digits and then low ones; after the blocks of 16 columns are
-// their s. Rows of the unquantised weight are stored the same way, before the columns.
+// Quantises a column of x to int8 hi/lo pairs, 16-bit integers as two signed base-256 digits: x[c, k] / s(c), where s(c) scales the
+// largest magnitude of column c to 32,512. Stored in blocks of 16 columns by 32 of k, high digits before low ones; the scales s follow
+// the blocks of 16 columns. Rows of the unquantised weight are stored the same way, before the columns.
 @group(0) @binding(4) var<storage, read_write> h: array<u32>;
 
 fn prepare_column(column: u32, place: u32, lane: Lane) {
@@ -24,7 +24,7 @@ fn put_digits(index: u32, is_row: bool, place: u32, lane: Lane) {
     for (var i = lane.index; i < groups; i += WG) {
         largest = max(largest, abs(number4(index, is_row, i * 4u)));
     }
-    // Zeros are divided by something, too.
+    // Avoids a division by zero in columns of zeros.
     let most = max(wg_max(max(max(largest.x, largest.y), max(largest.z, largest.w)), lane), 1.0e-30);
     let inverse = 32512.0 / most;
     let start = place / 16u * (p.row_units * 256u + 16u);

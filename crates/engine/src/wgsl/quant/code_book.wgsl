@@ -9,12 +9,12 @@ fn byte_of(word: u32, i: u32) -> u32 {
     return (word >> (i * 8u)) & 255u;
 }
 
-// Byte i of the bytes that begin with a word.
+// Byte i, counted from the first byte of a word.
 fn byte_at(first: u32, i: u32) -> u32 {
     return byte_of(word(first + i / 4u), i % 4u);
 }
 
-// Four fields of two or three bits.
+// Unpacks four fields of two or three bits.
 fn pairs4(bits: u32) -> vec4<u32> {
     return (vec4(bits) >> vec4(0u, 2u, 4u, 6u)) & vec4(3u);
 }
@@ -23,7 +23,7 @@ fn triples4(bits: u32) -> vec4<u32> {
     return (vec4(bits) >> vec4(0u, 3u, 6u, 9u)) & vec4(7u);
 }
 
-// Eight signs out of a code of seven bits: the eighth makes the number of minus signs even.
+// Eight signs from a 7-bit code: the eighth makes the number of minus signs even.
 fn even_signs(code: u32) -> u32 {
     let seven = code & 127u;
     return seven | ((countOneBits(seven) & 1u) << 7u);
@@ -48,7 +48,7 @@ fn iq2_unit(e: vec4<u32>, s: vec4<u32>) -> array<vec4<f32>, 8> {
     );
 }
 
-// Levels -1, 0 and 1, an eighth up or down.
+// Levels -1, 0 and 1, shifted by an eighth up or down.
 fn iq1_levels(bits: u32, down: u32) -> vec4<f32> {
     return vec4<f32>(pairs4(bits)) - select(0.875, 1.125, down == 1u);
 }

@@ -1,4 +1,4 @@
-// F32: a unit is 32 neighbours.
+// F32: a unit is 32 consecutive weights.
 fn unit_at(unit: u32) -> Unit {
     let at = p.plane0 / 4u + unit * 8u;
     let levels = array<vec4<f32>, 8>(
@@ -8,14 +8,14 @@ fn unit_at(unit: u32) -> Unit {
     return Unit(levels, vec4(1.0), vec4(0.0));
 }
 
-// A group of four as it is stored, and as numbers.
+// Four consecutive weights as stored, and as f32.
 alias Raw = vec4<u32>;
 
 fn raw_at(unit: u32, group: u32) -> Raw {
     return w[p.plane0 / 4u + unit * 8u + group];
 }
 
-// Groups 2i and 2i + 1.
+// Groups 2i and 2i + 1 of a unit.
 struct RawPair {
     first: Raw,
     second: Raw,

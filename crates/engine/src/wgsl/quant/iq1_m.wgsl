@@ -1,5 +1,5 @@
-// IQ1_M: planes lower bits of entry numbers (32 bytes), nibbles of upper bits and a sign (16), 3-bit scales and d (8) | code book. A unit is 32
-// neighbours.
+// IQ1_M: planes lower bits of entry indices (32 bytes), nibbles of upper bits and a sign (16), 3-bit scales and d (8) | code book. A unit is 32
+// consecutive weights.
 fn unit_at(unit: u32) -> Unit {
     let at = p.plane0 + unit / 8u * 14u;
     let sub = unit % 8u;
@@ -9,7 +9,7 @@ fn unit_at(unit: u32) -> Unit {
     let e = vec4(book(p.plane1, i.x), book(p.plane1, i.y), book(p.plane1, i.z), book(p.plane1, i.w));
     let first = word(at + 12u);
     let second = word(at + 13u);
-    // Four bits of d on top of each half word, the lowest first.
+    // Each half word has four bits of d in its top bits, the lowest first.
     let bits = ((first >> 12u) & 15u) | ((first >> 28u) << 4u) | (((second >> 12u) & 15u) << 8u) | ((second >> 28u) << 12u);
     let d = unpack2x16float(bits).x;
     let scales = select(first, second, sub >= 4u) >> (sub / 2u % 2u * 16u + sub % 2u * 6u);

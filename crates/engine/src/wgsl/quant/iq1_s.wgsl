@@ -1,5 +1,5 @@
-// IQ1_S: planes lower bits of entry numbers (32 bytes) and half words of upper bits, a scale and a sign (16) | d (2) | code book. A unit is 32
-// neighbours.
+// IQ1_S: planes lower bits of entry indices (32 bytes) and half words of upper bits, a scale and a sign (16) | d (2) | code book. A unit is 32
+// consecutive weights.
 fn unit_at(unit: u32) -> Unit {
     let at = p.plane0 + unit / 8u * 12u;
     let sub = unit % 8u;

@@ -1,4 +1,4 @@
-// IQ2_XS: planes 32 half words of an entry number and a sign code (64 bytes) | 4-bit scales (8) | d (2) | code book. A unit is 32 neighbours.
+// IQ2_XS: planes 32 half words of an entry index and a sign code (64 bytes) | 4-bit scales (8) | d (2) | code book. A unit is 32 consecutive weights.
 fn unit_at(unit: u32) -> Unit {
     let ab = word(p.plane0 + unit * 2u);
     let cd = word(p.plane0 + unit * 2u + 1u);

@@ -1,5 +1,5 @@
-// IQ3_S: planes lower bits of 64 entry numbers (64 bytes) | their ninth bits, signs and 4-bit scales (44) | d (2) | code book. A unit is 32
-// neighbours.
+// IQ3_S: planes lower bits of 64 entry indices (64 bytes) | their ninth bits, signs and 4-bit scales (44) | d (2) | code book. A unit is 32
+// consecutive weights.
 fn unit_at(unit: u32) -> Unit {
     let block = unit / 8u;
     let sub = unit % 8u;

@@ -1,4 +1,4 @@
-// IQ3_XXS: planes 64 entry numbers and 8 words of four sign codes and a scale (96 bytes) | d (2) | code book. A unit is 32 neighbours.
+// IQ3_XXS: planes 64 entry indices and 8 words of four sign codes and a scale (96 bytes) | d (2) | code book. A unit is 32 consecutive weights.
 fn unit_at(unit: u32) -> Unit {
     let at = p.plane0 + unit / 8u * 24u;
     let codes = word(at + 16u + unit % 8u);

@@ -1,6 +1,6 @@
-// IQ4_NL: planes quants (16 bytes) | d (2). A unit is a block: 16 neighbours in the low nibbles, the next 16 in the high ones; a
+// IQ4_NL: planes quants (16 bytes) | d (2). A unit is a block: 16 consecutive weights in the low nibbles, the next 16 in the high ones; a
 // nibble is one of sixteen levels.
-// The sixteen levels, 128 added to each.
+// The sixteen levels, each plus 128.
 const LEVELS = vec4(0x3f2d1801u, 0x766a5d4fu, 0xa6998d81u, 0xf1d9c5b5u);
 
 fn unit_at(unit: u32) -> Unit {

@@ -1,6 +1,6 @@
-// IQ4_XS: planes quants (128 bytes) | d, upper and lower bits of 8 scales (8). A unit is a sub-block: 16 neighbours in the low nibbles,
+// IQ4_XS: planes quants (128 bytes) | d, upper and lower bits of 8 scales (8). A unit is a sub-block: 16 consecutive weights in the low nibbles,
 // the next 16 in the high ones; a nibble is one of sixteen levels.
-// The sixteen levels, 128 added to each.
+// The sixteen levels, each plus 128.
 const LEVELS = vec4(0x3f2d1801u, 0x766a5d4fu, 0xa6998d81u, 0xf1d9c5b5u);
 
 fn unit_at(unit: u32) -> Unit {

@@ -1,6 +1,6 @@
-// NVFP4: planes quants (32 bytes) | four 8-bit floats as scales (4). A unit is half a block: twice 8 neighbours in the low nibbles of 8
+// NVFP4: planes quants (32 bytes) | four 8-bit floats as scales (4). A unit is half a block: twice 8 consecutive weights in the low nibbles of 8
 // bytes and the next 8 in the high ones; a nibble is a float of 4 bits.
-// The values of E2M1 doubled to be whole, 12 added to each.
+// The values of E2M1, doubled to be integers, each plus 12.
 const LEVELS = vec4(0x0f0e0d0cu, 0x18141210u, 0x090a0b0cu, 0x00040608u);
 
 fn unit_at(unit: u32) -> Unit {
@@ -18,7 +18,7 @@ fn unit_at(unit: u32) -> Unit {
     return Unit(levels, vec4(a, a, b, b), vec4(0.0));
 }
 
-// Half the value of an unsigned float of 4 + 3 bits, because the levels are doubled; its NaN counts as zero.
+// Half the value of an unsigned float of 4 + 3 bits, because the levels are doubled; NaN decodes to zero.
 fn nvfp4_scale(byte: u32) -> f32 {
     let exponent = (byte >> 3u) & 15u;
     let mantissa = byte & 7u;

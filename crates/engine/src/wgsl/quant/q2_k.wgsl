@@ -1,10 +1,10 @@
 // Q2_K: planes quants (64 bytes) | 4-bit scales and minima (16) | d, dmin (4). A unit is 8 bytes of quants: each holds four weights
-// that lie 32 apart, so 8 neighbours in each of four sub-blocks.
+// with a stride of 32, so 8 consecutive weights in each of four sub-blocks.
 fn unit_at(unit: u32) -> Unit {
     let four = w[p.plane0 / 4u + unit / 2u];
     let quants = select(four.xy, four.zw, unit % 2u == 1u);
     let d = unpack2x16float(word(p.plane2 + unit / 8u));
-    // Of the 8 sub-blocks of 16 in this half of the block, every other one from the first or second on.
+    // Of the 8 sub-blocks of 16 weights in this half of the block, every other one from the first or second.
     let scales = w[p.plane1 / 4u + unit / 8u];
     let shift = unit % 4u / 2u * 8u;
     let ours = select(scales.xy, scales.zw, unit % 8u >= 4u) >> vec2(shift);

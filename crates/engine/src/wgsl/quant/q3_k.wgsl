@@ -1,5 +1,5 @@
 // Q3_K: planes low bits (64 bytes) | third bits (32) | 6-bit scales (12) | d (2). A unit is 8 bytes of low bits: each holds four
-// weights that lie 32 apart, so 8 neighbours in each of four sub-blocks.
+// weights with a stride of 32, so 8 consecutive weights in each of four sub-blocks.
 fn unit_at(unit: u32) -> Unit {
     let block = unit / 8u;
     let second = unit % 8u / 4u;
@@ -9,7 +9,7 @@ fn unit_at(unit: u32) -> Unit {
     let third = select(masks.xy, masks.zw, unit % 2u == 1u) >> vec2(second * 4u);
     let d = half_at(p.plane3, block);
     let at = p.plane2 + block * 3u;
-    // Of the 8 scales of this half of the block, every other one from the first or second on.
+    // Of the 8 scales of this half of the block, every other one from the first or second.
     let shift = unit % 4u / 2u * 8u;
     let low = (vec2(word(at), word(at + 1u)) >> vec2(shift + second * 4u)) & vec2(0x0f0f0f0fu);
     let high = vec2(word(at + 2u)) >> vec2(shift + second * 4u, shift + second * 4u + 2u);

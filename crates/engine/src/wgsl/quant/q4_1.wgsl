@@ -1,4 +1,4 @@
-// Q4_1: planes quants (16 bytes) | d, m (4). A unit is a block: 16 neighbours in the low nibbles, the next 16 in the high ones.
+// Q4_1: planes quants (16 bytes) | d, m (4). A unit is a block: 16 consecutive weights in the low nibbles, the next 16 in the high ones.
 const MIDDLE: f32 = 8.0;
 const SIGNED: bool = false;
 

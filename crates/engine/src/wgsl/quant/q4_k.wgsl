@@ -1,9 +1,9 @@
-// Q4_K: planes quants (128 bytes) | d, dmin, 6-bit scales (16). A unit is 16 bytes of quants: 16 neighbours in the low
-// nibbles, and in the high nibbles the 16 that lie 32 further on.
+// Q4_K: planes quants (128 bytes) | d, dmin, 6-bit scales (16). A unit is 16 bytes of quants: 16 consecutive weights in the low
+// nibbles, and in the high nibbles the 16 weights 32 further on.
 const MIDDLE: f32 = 8.0;
 const SIGNED: bool = false;
 
-// What a unit is read from: its quants, and the block's head.
+// The data of a unit: its quants and the block's header.
 struct Words {
     quants: vec4<u32>,
     head: vec4<u32>,

@@ -1,4 +1,4 @@
-// Q5_1: planes quants (16 bytes) | fifth bits (4) | d, m (4). A unit is a block: 16 neighbours in the low nibbles, the next 16 in
+// Q5_1: planes quants (16 bytes) | fifth bits (4) | d, m (4). A unit is a block: 16 consecutive weights in the low nibbles, the next 16 in
 // the high ones, one fifth bit each.
 const MIDDLE: f32 = 16.0;
 const SIGNED: bool = false;

@@ -1,5 +1,5 @@
-// Q5_K: planes quants (128 bytes) | fifth bits (32) | d, dmin, 6-bit scales (16). A unit is 16 bytes of quants: 16 neighbours in the
-// low nibbles, and in the high nibbles the 16 that lie 32 further on.
+// Q5_K: planes quants (128 bytes) | fifth bits (32) | d, dmin, 6-bit scales (16). A unit is 16 bytes of quants: 16 consecutive weights in the
+// low nibbles, and in the high nibbles the 16 weights 32 further on.
 const MIDDLE: f32 = 16.0;
 const SIGNED: bool = false;
 

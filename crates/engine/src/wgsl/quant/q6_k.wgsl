@@ -1,11 +1,11 @@
 // Q6_K: planes low nibbles (128 bytes) | upper pairs of bits (64) | signed scales (16) | d (2). A unit is 16 bytes of nibbles:
-// 16 neighbours in the low ones, and in the high ones the 16 that lie 64 further on.
+// 16 consecutive weights in the low ones, and in the high ones the 16 weights 64 further on.
 const MIDDLE: f32 = 32.0;
 const SIGNED: bool = false;
 
 fn packed_at(unit: u32) -> Packed {
     let block = unit / 8u;
-    // Sub-blocks of 16: eight in each half of the block; this unit has number `sub` of its half, and sub + 4.
+    // Sub-blocks of 16 weights, eight in each half of the block; this unit covers sub-blocks `sub` and `sub + 4` of its half.
     let half_block = unit % 8u / 4u;
     let sub = unit % 4u;
     let quants = w[p.plane0 / 4u + unit];

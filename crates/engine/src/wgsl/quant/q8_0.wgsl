@@ -1,10 +1,10 @@
-// Q8_0: planes quants (32 bytes) | d (2). A unit is a block: 32 neighbours.
+// Q8_0: planes quants (32 bytes) | d (2). A unit is a block: 32 consecutive weights.
 const MIDDLE: f32 = 0.0;
 const SIGNED: bool = true;
 
 fn unit_at(unit: u32) -> Unit {
     let at = p.plane0 / 4u + unit * 2u;
-    // With the sign bit flipped, a signed byte is an unsigned one that is 128 too large.
+    // A signed byte with its sign bit flipped, read as unsigned, is the value plus 128.
     let a = w[at] ^ vec4(0x80808080u);
     let b = w[at + 1u] ^ vec4(0x80808080u);
     let d = half_at(p.plane1, unit);

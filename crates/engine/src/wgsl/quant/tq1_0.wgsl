@@ -1,4 +1,4 @@
-// TQ1_0: planes bytes of five ternary digits, and four of four digits (52 bytes) | d (2). A unit is 32 neighbours: the same digit of 32 bytes,
+// TQ1_0: planes bytes of five ternary digits, and four of four digits (52 bytes) | d (2). A unit is 32 consecutive weights: the same digit of 32 bytes,
 // or digits of the last 20.
 fn unit_at(unit: u32) -> Unit {
     let levels = array<vec4<f32>, 8>(
@@ -18,7 +18,7 @@ fn tq1_levels(unit: u32, group: u32) -> vec4<f32> {
         digit = select(rest / 4u, rest - 20u, rest >= 20u);
         at = select(8u + rest % 4u, 12u, rest >= 20u);
     }
-    // 3^digit; a byte is a fraction of 256, and its first digits are shifted out.
+    // 3^digit; a byte is a fraction of 256, and multiplying shifts out its first digits.
     let power = select(select(1u, 3u, digit == 1u), select(select(9u, 27u, digit == 3u), 81u, digit == 4u), digit >= 2u);
     let bytes = (vec4(word(p.plane0 + unit / 8u * 13u + at)) >> vec4(0u, 8u, 16u, 24u)) & vec4(255u);
     return vec4<f32>((((bytes * power) & vec4(255u)) * 3u) >> vec4(8u)) - 1.0;

@@ -1,4 +1,4 @@
-// TQ2_0: planes quants (64 bytes) | d (2). A unit is 32 neighbours: the same two bits of 32 bytes.
+// TQ2_0: planes quants (64 bytes) | d (2). A unit is 32 consecutive weights: the same two bits of 32 bytes.
 fn unit_at(unit: u32) -> Unit {
     let at = p.plane0 / 4u + unit / 8u * 4u + unit % 8u / 4u * 2u;
     let shift = vec4(unit % 4u * 2u);

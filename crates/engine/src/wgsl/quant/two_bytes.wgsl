@@ -1,4 +1,4 @@
-// Numbers of two bytes: a unit is 32 neighbours. The format defines decode4(words), four numbers.
+// 16-bit floats: a unit is 32 consecutive weights. The format defines decode4(words), which decodes four weights.
 fn unit_at(unit: u32) -> Unit {
     let at = p.plane0 / 4u + unit * 4u;
     let a = w[at];
@@ -11,7 +11,7 @@ fn unit_at(unit: u32) -> Unit {
     return Unit(levels, vec4(1.0), vec4(0.0));
 }
 
-// A group of four as it is stored, and as numbers.
+// Four consecutive weights as stored, and as f32.
 alias Raw = vec2<u32>;
 
 fn raw_at(unit: u32, group: u32) -> Raw {
@@ -19,7 +19,7 @@ fn raw_at(unit: u32, group: u32) -> Raw {
     return select(two.xy, two.zw, group % 2u == 1u);
 }
 
-// Groups 2i and 2i + 1, which one load fetches.
+// Groups 2i and 2i + 1 of a unit, fetched by one load.
 struct RawPair {
     first: Raw,
     second: Raw,

@@ -1,4 +1,4 @@
-// Reductions over a workgroup: by subgroup of any width first, then through memory. Every lane gets the result.
+// Reductions over a workgroup: within subgroups of any size, then through workgroup memory. Every lane gets the result.
 override WG: u32 = 256u;
 
 struct Lane {
@@ -8,7 +8,7 @@ struct Lane {
     subgroups: u32,
 }
 
-// A subgroup has four lanes or more.
+// A subgroup has at least four lanes.
 var<workgroup> sh_reduce: array<f32, WG / 4u>;
 
 fn wg_sum(value: f32, lane: Lane) -> f32 {
@@ -21,14 +21,14 @@ fn wg_sum(value: f32, lane: Lane) -> f32 {
     for (var i = 0u; i < lane.subgroups; i++) {
         sum += sh_reduce[i];
     }
-    // The next reduction writes this memory again.
+    // The next reduction overwrites this memory.
     workgroupBarrier();
     return sum;
 }
 
 var<workgroup> sh_reduce_pairs: array<vec2<f32>, WG / 4u>;
 
-// Two sums, once in a kernel.
+// Reduces two sums at once; may be called once per kernel.
 fn wg_sum_pair(value: vec2<f32>, lane: Lane) -> vec2<f32> {
     let part = subgroupAdd(value);
     if lane.in_subgroup == 0u {

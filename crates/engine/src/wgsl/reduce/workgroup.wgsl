@@ -1,4 +1,4 @@
-// Reductions over a workgroup through its memory. Every lane gets the result.
+// Reductions over a workgroup through workgroup memory. Every lane gets the result.
 override WG: u32 = 256u;
 
 struct Lane {
@@ -17,12 +17,12 @@ fn wg_sum(value: f32, lane: Lane) -> f32 {
         workgroupBarrier();
     }
     let sum = sh_reduce[0];
-    // The next reduction writes this memory again.
+    // The next reduction overwrites this memory.
     workgroupBarrier();
     return sum;
 }
 
-// Two sums, once in a kernel.
+// Reduces two sums at once; may be called once per kernel.
 fn wg_sum_pair(value: vec2<f32>, lane: Lane) -> vec2<f32> {
     let first = wg_sum(value.x, lane);
     return vec2(first, wg_sum(value.y, lane));

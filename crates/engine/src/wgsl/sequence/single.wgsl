@@ -1,4 +1,4 @@
-// In front of every kernel: what changes per run, and rows beyond 65,535 workgroups.
+// The step of a pass over one sequence: the parameters that change per pass.
 struct Step {
     position: u32,
     count: u32,

@@ -1,5 +1,5 @@
-    // Of the slab a kernel is dispatched for: where its planes begin, numbers and units of a row, its rows, the first one and all rows of the
-    // weight; and columns or ids.
+    // The slab that the kernel is dispatched for: offsets of its planes, elements and units per row, its number of rows, its first row and
+    // the number of rows of the whole weight; then the number of columns or ids.
     plane0: u32,
     plane1: u32,
     plane2: u32,

@@ -1,4 +1,4 @@
-// F16 weights: neighbouring lanes load neighbouring groups of a row, as they do of x. Only for rows as rows of the tile.
+// F16 weights: adjacent lanes load adjacent groups of four of a row, as for x. Only where the weight's rows are rows of the tile.
 struct Starts {
     first: vec4<u32>,
     second: vec4<u32>,
@@ -15,7 +15,7 @@ struct LoadedWeights {
     w7: vec4<f16>,
 }
 
-// Rows from one of a lane's groups to the next, and how many it loads: up to eight.
+// The stride in rows between a lane's groups, and the number of groups that it loads: up to eight.
 const ROW_STEP: u32 = WG / GROUPS;
 const ROW_GROUPS: u32 = ROWS / ROW_STEP;
 
@@ -35,7 +35,7 @@ fn row_start(tile: Tile, row: u32, i: u32) -> u32 {
 }
 
 fn load_slice(start: Starts, unit: u32, lane: u32) -> LoadedWeights {
-    // Numbers past the end of a row do not count because x is zero there.
+    // Elements past the end of a row do not matter because x is zero there.
     let at = min(unit + lane % GROUPS / 8u, p.row_units - 1u) * 8u + lane % 8u;
     let a = start.first + vec4(at);
     let b = start.second + vec4(at);

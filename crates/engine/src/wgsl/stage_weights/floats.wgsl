@@ -1,4 +1,4 @@
-// Weights of any format to f16 in workgroup memory, by way of floats.
+// Stages weights of any format in workgroup memory as f16, converted from f32.
 //#use stage_units
 alias LoadedWeights = array<vec4<f32>, 8>;
 

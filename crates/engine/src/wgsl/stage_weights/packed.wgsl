@@ -1,5 +1,5 @@
-// Packed weights to f16 in workgroup memory, two at a time. Bytes are counted from the middle of their range: what the scale
-// is rounded by then weighs least.
+// Stages packed weights in workgroup memory as f16, two at a time. Levels are taken relative to the middle of their range, which
+// minimises the effect of rounding the scale.
 //#use stage_units
 alias LoadedWeights = Packed;
 
@@ -20,9 +20,9 @@ fn stage_unit(u: LoadedWeights, at: u32) {
     sh_w[at + 7u] = halves4(u.levels[7], scale.y, middle.y);
 }
 
-// Halves from 1024 to 2047 are whole numbers, so that a byte in their lowest bits counts them.
+// f16 from 1024 to 2047 are consecutive integers, so a byte in the lowest mantissa bits adds its value.
 fn halves4(bytes: u32, scale: f16, middle: f16) -> vec4<f16> {
-    // With the sign bit flipped, a signed byte is an unsigned one that is 128 too large.
+    // A signed byte with its sign bit flipped, read as unsigned, is the value plus 128.
     let word = select(bytes, bytes ^ 0x80808080u, SIGNED);
     let even = vec2<f16>(unpack2x16float((word & 0x00ff00ffu) | 0x64006400u));
     let odd = vec2<f16>(unpack2x16float(((word >> 8u) & 0x00ff00ffu) | 0x64006400u));

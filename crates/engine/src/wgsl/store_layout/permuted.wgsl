@@ -1,5 +1,5 @@
-// Results are stored in the order in which their reader's weight consumes them: group by group of its units, so that neighbouring lanes read neighbouring
-// numbers. Two halves of SPAN columns share their units, 16 columns of each half to a unit; a row has UNITS of them.
+// Outputs are stored in the order in which the next matmul's weight consumes them: group by group of its units, so that adjacent lanes
+// read adjacent elements. Two halves of SPAN columns share their units, 16 columns of each half per unit; a row has UNITS units.
 override SPAN: u32 = 32u;
 override UNITS: u32 = 1u;
 

@@ -1,4 +1,4 @@
-// Results are stored row-major.
+// Outputs are stored row-major.
 fn y_place(row: u32) -> u32 {
     return row;
 }

@@ -1,23 +1,23 @@
-// Teams of SPLIT times LANES lanes, LANES a power of two and no more than a subgroup has. Inside LANES, sums by exchange; the parts of a
-// team are summed through workgroup memory.
+// Teams of SPLIT × LANES lanes; LANES is a power of two and at most the subgroup size. Reductions use subgroup shuffles within LANES
+// lanes, and workgroup memory between the SPLIT parts of a team.
 override WG: u32 = 256u;
 override LANES: u32 = 32u;
 override SPLIT: u32 = 1u;
-// Lanes that can sum by exchange, whatever teams there are; the workgroup has whole groups of them.
+// Lanes that can reduce by shuffles, regardless of teams; divides the workgroup size.
 override WIDE: u32 = LANES;
-// Numbers that callers of team_sum4 use: one, two or four.
+// Components that callers of team_sum4 use: one, two or four.
 override SUMS: u32 = 4u;
 
 struct Lane {
     team: u32,
-    // Among the lanes of the team.
+    // Index of the lane in its team.
     index: u32,
-    // Among the workgroup's groups of LANES, and inside its own.
+    // Index of the group of LANES lanes in the workgroup, and of the lane in the group.
     part: u32,
     in_part: u32,
 }
 
-// Memory that a kernel does not use is not taken. WG / LANES would do, but naga stumbles over an array sized by two overrides.
+// Arrays that a kernel does not use take no memory. WG / LANES entries would suffice, but naga rejects an array sized by two overrides.
 var<workgroup> sh_parts: array<f32, WG>;
 var<workgroup> sh_parts4: array<vec4<f32>, WG>;
 
@@ -32,7 +32,7 @@ fn team_sum(value: f32, lane: Lane) -> f32 {
         for (var i = 1u; i < SPLIT; i++) {
             sum = sum + sh_parts[lane.team * SPLIT + i];
         }
-        // The next call writes this memory again.
+        // The next call overwrites this memory.
         workgroupBarrier();
     }
     return sum;
@@ -52,13 +52,13 @@ fn team_sum4(value: vec4<f32>, lane: Lane) -> vec4<f32> {
         for (var i = 1u; i < SPLIT; i++) {
             sums = sums + sh_parts4[lane.team * SPLIT + i];
         }
-        // The next call writes this memory again.
+        // The next call overwrites this memory.
         workgroupBarrier();
     }
     return sums;
 }
 
-// Unused ones are zero.
+// Unused components are zero.
 fn exchanged(sums: vec4<f32>, step: u32) -> vec4<f32> {
     if SUMS == 1u {
         return vec4(subgroupShuffleXor(sums.x, step), 0.0, 0.0, 0.0);
@@ -69,7 +69,7 @@ fn exchanged(sums: vec4<f32>, step: u32) -> vec4<f32> {
     return subgroupShuffleXor(sums, step);
 }
 
-// Over the whole workgroup; once, as nobody waits until all have read what it leaves in memory.
+// Sum over the whole workgroup; may be called once, because there is no barrier after the result is read.
 fn group_sum(value: f32, lane: Lane) -> f32 {
     let at = lane.part * LANES + lane.in_part;
     let part = sum_over(value, WIDE);
@@ -84,7 +84,7 @@ fn group_sum(value: f32, lane: Lane) -> f32 {
     return sum;
 }
 
-// The same, once more, through memory that group_sum leaves alone; a barrier must come before the next team_sum4, which uses it too.
+// A second sum over the whole workgroup, through other memory than group_sum; needs a barrier before the next team_sum4, which shares it.
 fn group_sum_again(value: f32, lane: Lane) -> f32 {
     let at = lane.part * LANES + lane.in_part;
     let part = sum_over(value, WIDE);
@@ -99,7 +99,7 @@ fn group_sum_again(value: f32, lane: Lane) -> f32 {
     return sum;
 }
 
-// Over LANES.
+// Sum over LANES lanes.
 fn part_sum(value: f32) -> f32 {
     return sum_over(value, LANES);
 }
@@ -112,7 +112,7 @@ fn sum_over(value: f32, lanes: u32) -> f32 {
     return sum;
 }
 
-// Sixteen sums at once, for teams inside a subgroup. Steps are written out: in a loop each would wait for the one before it.
+// Sixteen sums at once, for teams inside a subgroup. Unrolled: in a loop, each step would wait for the previous one.
 fn team_sum16(value: mat4x4<f32>, lane: Lane) -> mat4x4<f32> {
     var sums = value;
     if LANES > 16u {
@@ -151,7 +151,7 @@ fn team_max(value: f32, lane: Lane) -> f32 {
         for (var i = 1u; i < SPLIT; i++) {
             most = max(most, sh_parts[lane.team * SPLIT + i]);
         }
-        // The next call writes this memory again.
+        // The next call overwrites this memory.
         workgroupBarrier();
     }
     return most;
@@ -164,7 +164,7 @@ fn main(
     @builtin(subgroup_id) subgroup: u32,
     @builtin(subgroup_size) size: u32,
 ) {
-    // Numbered by subgroup: how invocations are dealt out to subgroups is the device's choice.
+    // Indexed by subgroup: how invocations map to subgroups is up to the device.
     let index = subgroup * size + in_subgroup;
     let team = LANES * SPLIT;
     kernel(group, Lane(index / team, index % team, index / LANES, index % LANES));

@@ -1,18 +1,18 @@
-// Teams of SPLIT times LANES lanes, LANES a power of two; sums through workgroup memory, which works everywhere.
+// Teams of SPLIT × LANES lanes; LANES is a power of two. Reductions use workgroup memory, which works on every device.
 override WG: u32 = 256u;
 override LANES: u32 = 32u;
 override SPLIT: u32 = 1u;
 
 struct Lane {
     team: u32,
-    // Among the lanes of the team.
+    // Index of the lane in its team.
     index: u32,
-    // Among the workgroup's groups of LANES, and inside its own.
+    // Index of the group of LANES lanes in the workgroup, and of the lane in the group.
     part: u32,
     in_part: u32,
 }
 
-// Memory that a kernel does not use is not taken.
+// Arrays that a kernel does not use take no memory.
 var<workgroup> sh_team: array<f32, WG>;
 var<workgroup> sh_team4: array<vec4<f32>, WG>;
 
@@ -30,7 +30,7 @@ fn team_sum(value: f32, lane: Lane) -> f32 {
     for (var i = 1u; i < SPLIT; i++) {
         sum = sum + sh_team[(lane.team * SPLIT + i) * LANES];
     }
-    // The next call writes this memory again.
+    // The next call overwrites this memory.
     workgroupBarrier();
     return sum;
 }
@@ -49,12 +49,12 @@ fn team_sum4(value: vec4<f32>, lane: Lane) -> vec4<f32> {
     for (var i = 1u; i < SPLIT; i++) {
         sums = sums + sh_team4[(lane.team * SPLIT + i) * LANES];
     }
-    // The next call writes this memory again.
+    // The next call overwrites this memory.
     workgroupBarrier();
     return sums;
 }
 
-// Over the whole workgroup.
+// Sum over the whole workgroup.
 fn group_sum(value: f32, lane: Lane) -> f32 {
     let at = lane.part * LANES + lane.in_part;
     sh_team[at] = value;
@@ -69,12 +69,12 @@ fn group_sum(value: f32, lane: Lane) -> f32 {
     for (var i = 1u; i < WG / LANES; i++) {
         sum = sum + sh_team[i * LANES];
     }
-    // The next call writes this memory again.
+    // The next call overwrites this memory.
     workgroupBarrier();
     return sum;
 }
 
-// The same after a call of it.
+// A second sum over the whole workgroup.
 fn group_sum_again(value: f32, lane: Lane) -> f32 {
     return group_sum(value, lane);
 }
@@ -101,7 +101,7 @@ fn team_max(value: f32, lane: Lane) -> f32 {
     for (var i = 1u; i < SPLIT; i++) {
         most = max(most, sh_team[(lane.team * SPLIT + i) * LANES]);
     }
-    // The next call writes this memory again.
+    // The next call overwrites this memory.
     workgroupBarrier();
     return most;
 }

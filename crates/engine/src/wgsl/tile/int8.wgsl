@@ -1,6 +1,6 @@
-// A GEMM tile with int8 matrix units: 128 rows of weights by 64 columns of x, both as int8 hi/lo pairs, integers of two digits to the base
-// 256, in blocks of 16 by 32. A product of two of them is that of the high digits, 65536 times, and those of a high and a low one, 256
-// times; that of the low digits is left out, since it is as small as what rounding has left out before.
+// A GEMM tile with int8 matrix units: 128 rows of weights by 64 columns of x, both as int8 hi/lo pairs (two base-256 digits) in blocks of
+// 16 by 32. The product of two pairs is 65536 times the high by high product plus 256 times the high by low products; low by low is
+// omitted, since it is as small as the rounding error of quantisation.
 //
 // Blocks are loaded from global memory: only the sums go through workgroup memory, so no subgroup waits for another.
 //
@@ -13,7 +13,7 @@ const COLUMNS: u32 = 64u;
 const SUBGROUP: u32 = 32u;
 // Each subgroup computes 64 rows by 32 columns.
 const WG: u32 = 128u;
-// Words of a block's digits, and of both.
+// Words of one digit plane of a block, and of both.
 const DIGITS: u32 = 128u;
 const UNIT: u32 = 256u;
 // Words of a subgroup's sums.
@@ -21,8 +21,8 @@ const SUMS: u32 = 512u;
 
 var<workgroup> sh_y: array<i32, WG / SUBGROUP * SUMS>;
 
-// The sums of a subgroup by 16 rows: h and m of its first 16 columns, g and n of the others. h and g are of high digits alone. Browsers
-// hold matrices in variables of functions alone.
+// A subgroup's sums by 16 rows: h and m for its first 16 columns, g and n for the others. h and g hold the high by high products.
+// Browsers allow matrices only in function variables.
 struct Sums {
     h0: Block,
     h1: Block,
@@ -47,7 +47,7 @@ fn make_tile(tile: Tile, lane: u32) {
     var sums: Sums;
     let row = lane / SUBGROUP / 2u * 64u;
     let column = lane / SUBGROUP % 2u * 32u;
-    // Rows and columns past the last ones are read as those and not stored.
+    // Rows and columns out of range are clamped to the last one and not stored.
     let last_rows = (p.rows - 1u) / 16u;
     let rows = min(vec4((tile.first_row + row) / 16u) + vec4(0u, 1u, 2u, 3u), vec4(last_rows));
     let columns = vec2(column_at(tile, column), column_at(tile, column + 16u)) / 16u;
@@ -103,14 +103,14 @@ fn make_tile(tile: Tile, lane: u32) {
     store_block(tile, sums.g3, sums.n3, row + 48u, column + 16u, lane);
 }
 
-// A block goes through memory, where its numbers can be told apart: a lane takes every other one of a row.
+// A block goes through workgroup memory, where its elements can be indexed: a lane takes every other element of a row.
 fn store_block(tile: Tile, high: Block, middle: Block, row: u32, column: u32, lane: u32) {
     let ours = lane / SUBGROUP * SUMS;
     stage_block(high, ours);
     stage_block(middle, ours + 256u);
     workgroupBarrier();
     let r = row + lane % 16u;
-    // Scales past the last ones are not used.
+    // Scales out of range are not used.
     let scale = row_scale(min(tile.first_row + r, p.rows - 1u));
     for (var i = 0u; i < 8u; i++) {
         let c = column + i * 2u + lane % SUBGROUP / 16u;
@@ -118,6 +118,6 @@ fn store_block(tile: Tile, high: Block, middle: Block, row: u32, column: u32, la
         let sum = f32(sh_y[at]) * 65536.0 + f32(sh_y[at + 256u]) * 256.0;
         store(tile, r, c, sum * scale * column_scale(column_at(tile, c)));
     }
-    // The next block is written over this one.
+    // The next block overwrites this one.
     workgroupBarrier();
 }

@@ -1,11 +1,11 @@
-// A GEMM tile with matrix units: ROWS rows of weights by COLUMNS columns of x. SLICE units of each row and column are staged
-// in workgroup memory at a time, as f16. All sizes are constants of the text: naga fails where they are overrides.
+// A GEMM tile with matrix units: ROWS rows of weights by COLUMNS columns of x. SLICE units of each row and column are staged in workgroup
+// memory as f16 at a time. All sizes are constants in the source: naga fails if they are overrides.
 //
-// The less workgroup memory a tile takes, the more of them a processor has at a time, and while one waits for memory another one
-// multiplies: some drivers give a processor no more than one workgroup may ask for.
+// The less workgroup memory a tile takes, the more tiles are resident per multiprocessor, and one computes while another waits for
+// memory: some drivers limit the workgroup memory of a multiprocessor to the maximum of one workgroup.
 //
-// The kernel defines the tile: `Tile`, column_at(tile, column), store(tile, row, column, sum) and what the part needs that
-// finds weights. How they are staged is a part, too: loads_weights(lane), weights_start(tile, lane), load_slice(start, unit, lane) and
+// The kernel defines the tile: `Tile`, column_at(tile, column), store(tile, row, column, sum) and what the `tile_weights` part needs.
+// How weights are staged is a part too: loads_weights(lane), weights_start(tile, lane), load_slice(start, unit, lane) and
 // stage_weights(loaded, lane).
 //#use tile_shape
 //#use matrix
@@ -14,24 +14,24 @@
 //#use stage_weights
 
 const SUBGROUP: u32 = 32u;
-// Subgroups side by side, and all of them.
+// Subgroups along the columns, and in total.
 const ACROSS: u32 = COLUMNS / (16u * COLUMN_BLOCKS);
 const SUBGROUPS: u32 = ROWS / (16u * ROW_BLOCKS) * ACROSS;
 const WG: u32 = SUBGROUPS * SUBGROUP;
-// Groups of four of a row or column, and from one to the next: two more, so that rows do not hit the same memory bank.
+// vec4s per row or column, and the stride: two more, so that rows do not hit the same memory bank.
 const GROUPS: u32 = SLICE * 8u;
 const STRIDE: u32 = GROUPS + 2u;
-// Groups of x that a lane loads: up to eight.
+// vec4s of x that a lane loads: up to eight.
 const LANE_GROUPS: u32 = COLUMNS * GROUPS / WG;
 
 var<workgroup> sh_w: array<vec4<f16>, WEIGHT_GROUPS>;
 var<workgroup> sh_x: array<vec4<f16>, COLUMNS * STRIDE>;
-// Blocks of sums.
+// Staging memory for blocks of sums.
 var<workgroup> sh_y: array<f32, SUM_BLOCKS * 256u>;
 // Scales of the columns.
 var<workgroup> sh_scales: array<f32, COLUMNS>;
 
-// The sums of a subgroup: rows 0 to 15 and 16 to 31, by blocks of columns. Browsers hold matrices in variables of functions alone.
+// A subgroup's sums: rows 0 to 15 and 16 to 31, by blocks of columns. Browsers allow matrices only in function variables.
 struct Sums {
     a0: Block,
     a1: Block,
@@ -53,7 +53,7 @@ fn make_tile(tile: Tile, lane: u32) {
     }
     let start = weights_start(tile, lane);
     let units = depth(tile);
-    // Neighbouring lanes load the groups of one column.
+    // Adjacent lanes load the vec4s of one column.
     let x_at0 = group_start(tile, 0u, lane);
     let x_at1 = group_start(tile, 1u, lane);
     let x_at2 = group_start(tile, 2u, lane);
@@ -97,14 +97,14 @@ fn make_tile(tile: Tile, lane: u32) {
         x5 = load_group(x_at5, 5u, next);
         x6 = load_group(x_at6, 6u, next);
         x7 = load_group(x_at7, 7u, next);
-        // Written out, because not every compiler unrolls the loop.
+        // Unrolled by hand, because not every compiler unrolls the loop.
         multiply(&sums, row, column, 0u);
         multiply(&sums, row, column, 4u);
         if SLICE > 1u {
             multiply(&sums, row, column, 8u);
             multiply(&sums, row, column, 12u);
         }
-        // The next units are written over these.
+        // The next units overwrite these.
         workgroupBarrier();
     }
     store_block(tile, sums.a0, 0u, 0u, lane);
@@ -123,7 +123,7 @@ fn make_tile(tile: Tile, lane: u32) {
     }
 }
 
-// Adds the products of 16 of k, from group k on.
+// Accumulates the products over 16 of k, from vec4 k on.
 fn multiply(sums: ptr<function, Sums>, row: u32, column: u32, k: u32) {
     let upper = left_block(row, k);
     let x0 = right(column * STRIDE + k);
@@ -147,7 +147,7 @@ fn multiply(sums: ptr<function, Sums>, row: u32, column: u32, k: u32) {
     }
 }
 
-// Of the groups that a lane loads, the one with number i belongs to every WG / GROUPSth column.
+// The i-th vec4 that a lane loads belongs to every WG / GROUPSth column.
 fn group_start(tile: Tile, i: u32, lane: u32) -> u32 {
     if i >= LANE_GROUPS {
         return 0u;
@@ -168,7 +168,7 @@ fn put_group(group: vec4<f16>, i: u32, lane: u32) {
     }
 }
 
-// A block of each subgroup, SUM_BLOCKS of them at a time, goes through memory, where its numbers can be told apart.
+// A block of each subgroup, SUM_BLOCKS of them at a time, goes through workgroup memory, where its elements can be indexed.
 fn store_block(tile: Tile, sums: Block, row: u32, column: u32, lane: u32) {
     for (var first = 0u; first < SUBGROUPS; first += SUM_BLOCKS) {
         let ours = lane / SUBGROUP - first;
@@ -182,7 +182,7 @@ fn store_block(tile: Tile, sums: Block, row: u32, column: u32, lane: u32) {
             let c = subgroup % ACROSS * COLUMN_BLOCKS * 16u + column + i % 256u / 16u;
             store(tile, r, c, sh_y[i] * sh_scales[c]);
         }
-        // The next blocks are written over these.
+        // The next blocks overwrite these.
         workgroupBarrier();
     }
 }

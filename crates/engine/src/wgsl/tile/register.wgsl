@@ -1,28 +1,28 @@
-// A GEMM tile without matrix units, held in registers: 64 rows by COLUMNS columns, summed over slices of 32. Half a slice of each row and column is
-// in workgroup memory at a time, as numbers: four rows, or four columns, side by side, so that a lane reads its rows and columns of one
-// step by two to four loads for up to 64 products. More workgroup memory would leave fewer workgroups to a multiprocessor.
+// A GEMM tile without matrix units, accumulated in registers: 64 rows by COLUMNS columns, over slices of 32 of k. Half a slice of each row
+// and column is in workgroup memory at a time, as vec4s of four rows or four columns, so that a lane reads its rows and columns of one k
+// by two to four loads for up to 64 multiplications. More workgroup memory would leave fewer workgroups to a multiprocessor.
 //
-// All sizes are constants of the text, and lanes come last in arrays: one check of a lane's index then serves all steps.
+// All sizes are constants in the source, and lanes are the last array dimension: one bounds check of a lane's index then serves all k.
 //
-// The kernel defines the tile: `Tile`, column_at(tile, column), store(tile, row, column, sum) and what the part needs that
-// loads weights: slices(tile), weights_start(tile, lane), load_slice(start, slice, lane), stage_weights(loaded, half, lane),
+// The kernel defines the tile: `Tile`, column_at(tile, column), store(tile, row, column, sum) and what the `tile_weights` part needs,
+// which defines slices(tile), weights_start(tile, lane), load_slice(start, slice, lane), stage_weights(loaded, half, lane),
 // column4(column, slice, part, half) and row_of(four, i).
 //#use tile_shape
 //#use tile_weights
 
 const ROWS: u32 = 64u;
-// Lanes that share rows and columns, and all of them.
+// Lanes along rows and along columns, and in total.
 const ROW_LANES: u32 = ROWS / (4u * ROW_VEC4S);
 const COLUMN_LANES: u32 = COLUMNS / (4u * COLUMN_VEC4S);
 const WG: u32 = ROW_LANES * COLUMN_LANES;
-// Of what is summed over, in workgroup memory at a time.
+// Depth in k of the data in workgroup memory.
 const DEPTH: u32 = 16u;
 
-// One more than there are lanes, so that neighbours do not hit the same memory bank.
+// One entry more than lanes, so that adjacent entries do not hit the same memory bank.
 var<workgroup> sh_w: array<array<array<vec4<f32>, ROW_LANES + 1u>, DEPTH>, ROW_VEC4S>;
 var<workgroup> sh_x: array<array<array<vec4<f32>, COLUMN_LANES + 1u>, DEPTH>, COLUMN_VEC4S>;
 
-// The sums of a lane: four rows each, by columns; b are its second four rows.
+// A lane's sums: vec4s of four rows, by columns; b are its second four rows.
 var<private> a0: vec4<f32>;
 var<private> a1: vec4<f32>;
 var<private> a2: vec4<f32>;
@@ -40,7 +40,7 @@ var<private> b5: vec4<f32>;
 var<private> b6: vec4<f32>;
 var<private> b7: vec4<f32>;
 
-// Four of what is summed over, of four columns.
+// Four of k for each of four columns.
 struct Columns {
     x0: vec4<f32>,
     x1: vec4<f32>,
@@ -49,11 +49,11 @@ struct Columns {
 }
 
 fn make_tile(tile: Tile, lane: u32) {
-    // What a lane computes: 32 lanes have eight neighbours in rows by four in columns, of which each eight lanes have four by two. So
-    // they read the fewest different numbers at a time.
+    // The part of the tile that a lane computes: 32 lanes cover 8 vec4s of rows by 4 of columns, and each 8 of them 4 by 2, which minimises
+    // the distinct values read at a time.
     let row = lane / 32u % (ROW_LANES / 8u) * 8u + lane % 16u / 2u;
     let column = lane / 32u / (ROW_LANES / 8u) * 4u + lane % 32u / 16u * 2u + lane % 2u;
-    // What it loads: of four columns four numbers each, and as much of the weights.
+    // What a lane loads: four elements of each of four columns, and as much of the weights.
     let loads_columns = COLUMNS == ROWS || lane_vec4(lane) < COLUMNS / 4u;
     let four = min(lane_vec4(lane), COLUMNS / 4u - 1u);
     let part = lane_part(lane);
@@ -63,8 +63,8 @@ fn make_tile(tile: Tile, lane: u32) {
         column_at(tile, column_of(four, 2u)), column_at(tile, column_of(four, 3u)),
     );
     let span = slices(tile);
-    // The next numbers are loaded while these are multiplied. Weights are loaded once for both halves, because what
-    // a block has in common is found once then.
+    // The next elements are loaded while these are multiplied. Weights are loaded once for both halves, so that the data common to a
+    // block is decoded once.
     var weights = load_slice(weights_at, span.x, lane);
     var columns = load_columns(columns_at, span.x, part, 0u);
     for (var slice = span.x; slice < span.y; slice++) {
@@ -77,7 +77,7 @@ fn make_tile(tile: Tile, lane: u32) {
             columns = load_columns(columns_at, slice, part, 1u);
         }
         multiply_half(row, column);
-        // The next half is written over this one.
+        // The next half overwrites this one.
         workgroupBarrier();
         stage_weights(weights, 1u, lane);
         if loads_columns {
@@ -105,7 +105,7 @@ fn make_tile(tile: Tile, lane: u32) {
     }
 }
 
-// The four rows or columns that a lane loads four numbers of, and which four of a half: eight neighbours hit different memory banks.
+// The vec4 of rows or columns that a lane loads, and which four of a half's k: eight adjacent lanes hit different memory banks.
 fn lane_vec4(lane: u32) -> u32 {
     return lane / 16u * 4u + lane / 2u % 4u;
 }
@@ -135,7 +135,7 @@ fn stage_columns(c: Columns, four: u32, part: u32) {
     sh_x[q][part * 4u + 3u][l] = vec4(c.x0.w, c.x1.w, c.x2.w, c.x3.w);
 }
 
-// Written out, because not every compiler unrolls a loop.
+// Unrolled by hand, because not every compiler unrolls a loop.
 fn multiply_half(row: u32, column: u32) {
     multiply(0u, row, column);
     multiply(1u, row, column);
@@ -155,7 +155,7 @@ fn multiply_half(row: u32, column: u32) {
     multiply(15u, row, column);
 }
 
-// Adds the products of one of what is summed over. A lane without second fours reads its first ones again, which costs nothing.
+// Accumulates the products of one k. A lane without second vec4s reads its first ones again, which costs nothing.
 fn multiply(k: u32, row: u32, column: u32) {
     let w0 = sh_w[0][k][row];
     let w1 = sh_w[ROW_VEC4S - 1u][k][row];

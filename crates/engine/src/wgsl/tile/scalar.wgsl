@@ -1,16 +1,16 @@
-// A GEMM tile without matrix units: 64 rows of weights by COLUMNS columns of x; a lane computes 4 by 4 of it. A unit of each
-// row and column is staged in workgroup memory at a time, weights as floats.
+// A GEMM tile without matrix units: 64 rows of weights by COLUMNS columns of x; a lane computes 4 by 4 of it. One unit of each row and
+// column is staged in workgroup memory as f32 at a time.
 //
 // The kernel defines the tile: `Tile`, row_units_at(tile, row), column_at(tile, column) and store(tile, row, column, sum).
 //#use columns
 
 const ROWS: u32 = 64u;
 const ROW_LANES: u32 = 16u;
-// 16, 32 or 64; sixteen neighbouring lanes compute the rows, so that a lane has four columns.
+// 16, 32 or 64; sixteen adjacent lanes cover the rows, so that a lane has four columns.
 override COLUMNS: u32 = 64u;
 override WG: u32 = COLUMNS * 4u;
 
-// Four neighbours in k each: [group][row] and [group][column].
+// vec4s of four consecutive k: [group][row] and [group][column].
 var<workgroup> sh_w: array<vec4<f32>, ROWS * 8u>;
 var<workgroup> sh_x: array<vec4<f32>, COLUMNS * 8u>;
 
@@ -22,7 +22,7 @@ fn make_tile(tile: Tile, lane: u32) {
     var s1 = vec4(0.0);
     var s2 = vec4(0.0);
     var s3 = vec4(0.0);
-    // There are lanes enough to load a unit of each row, and of each column two groups of four.
+    // There are enough lanes to load one unit of each row, and two vec4s of each column.
     let start = row_units_at(tile, lane % ROWS);
     var weights = load_unit(start);
     var first = load_column(tile, 0u, lane);
@@ -49,7 +49,7 @@ fn make_tile(tile: Tile, lane: u32) {
             s2 += sh_x[place(g, column + step * 2u)] * w;
             s3 += sh_x[place(g, column + step * 3u)] * w;
         }
-        // The next unit is written over this one.
+        // The next unit overwrites this one.
         workgroupBarrier();
     }
     store4(tile, row, column, s0);
@@ -58,12 +58,12 @@ fn make_tile(tile: Tile, lane: u32) {
     store4(tile, row, column + step * 3u, s3);
 }
 
-// Neighbouring lanes write neighbouring groups of one column; without the xor they would all hit one memory bank.
+// Adjacent lanes write adjacent vec4s of one column; without the xor they would all hit one memory bank.
 fn place(g: u32, column: u32) -> u32 {
     return g * COLUMNS + (column ^ g);
 }
 
-// Eight neighbours read the unit of one column.
+// Eight adjacent lanes read the unit of one column.
 fn load_column(tile: Tile, unit: u32, i: u32) -> vec4<f32> {
     return x4(column_at(tile, i / 8u), unit_column(unit, i % 8u));
 }
@@ -79,7 +79,7 @@ fn stage_weights(weights: array<vec4<f32>, 8>, row: u32) {
     sh_w[row + ROWS * 7u] = weights[7];
 }
 
-// Rows 16 apart of one column.
+// Stores rows 16 apart of one column.
 fn store4(tile: Tile, row: u32, column: u32, sums: vec4<f32>) {
     store(tile, row, column, sums.x);
     store(tile, row + ROW_LANES, column, sums.y);

@@ -1,5 +1,5 @@
-// The shape of a tile with matrix units, the blocks of 16 by 16 that a subgroup computes of it, the units of a row or column that are staged
-// at a time, and how many subgroups have room for a block of sums at a time.
+// The shape of a GEMM tile with matrix units, the 16 × 16 blocks per subgroup, the units of a row or column staged at a time, and the
+// number of subgroups that stage a block of sums at a time.
 const ROWS: u32 = 64u;
 const COLUMNS: u32 = 16u;
 const ROW_BLOCKS: u32 = 1u;

@@ -1,8 +1,8 @@
-// Rows of the weight are rows of a register tile: a slice is a unit of each. A lane loads the same groups of four rows and transposes them. The
-// kernel says where a row begins: row_units_at(tile, row).
+// Rows of the weight are rows of a register tile: a slice is one unit of each. A lane loads the same groups of four rows and transposes
+// them. The kernel defines the first unit of a row: row_units_at(tile, row).
 //#use columns
 
-// Of a quarter of a unit, groups 2i and 2i + 1, one is in each half. This one is in the first or second.
+// A quarter of a unit is groups 2i and 2i + 1: the first belongs to half 0, the second to half 1.
 fn group_of(q: RawPair, half: u32) -> vec4<f32> {
     if half == 0u {
         return numbers(q.first);
@@ -18,12 +18,12 @@ struct LoadedWeights {
     w3: RawPair,
 }
 
-// Those of a tile, from the first to before the second.
+// The slices of a tile, as a half-open range.
 fn slices(tile: Tile) -> vec2<u32> {
     return vec2(0u, p.row_units);
 }
 
-// Row i of four. The fours of neighbouring lanes are neighbours in each row, so that lanes store neighbouring outputs.
+// Row i of a vec4 of rows. The vec4s of adjacent lanes have adjacent rows, so that lanes store adjacent outputs.
 fn row_of(four: u32, i: u32) -> u32 {
     return four / ROW_LANES * ROW_LANES * 4u + i * ROW_LANES + four % ROW_LANES;
 }
@@ -58,7 +58,7 @@ fn stage_weights(weights: LoadedWeights, half: u32, lane: u32) {
     sh_w[q][part * 4u + 3u][l] = vec4(r0.w, r1.w, r2.w, r3.w);
 }
 
-// What a column holds against the group of a quarter that is in a half.
+// The four elements of a column that the group of a quarter in this half is multiplied with.
 fn column4(column: u32, slice: u32, part: u32, half: u32) -> vec4<f32> {
     return x4(column, unit_column(slice, part * 2u + half));
 }

@@ -1,13 +1,13 @@
-// Rows of the weight are rows of the tile: SLICE neighbouring lanes load as many units of one. The kernel says where a row begins:
+// Rows of the weight are rows of the tile: SLICE adjacent lanes load SLICE units of one row. The kernel defines the first unit of a row:
 // row_units_at(tile, row).
 const WEIGHT_GROUPS: u32 = ROWS * STRIDE;
 
-// Units that are summed over.
+// Units along k.
 fn depth_units() -> u32 {
     return p.row_units;
 }
 
-// Those of a tile, from the first to before the second.
+// The units of a tile along k, as a half-open range.
 fn depth(tile: Tile) -> vec2<u32> {
     return vec2(0u, p.row_units);
 }
@@ -24,7 +24,7 @@ fn weight_place(lane: u32) -> u32 {
     return lane / SLICE * STRIDE + lane % SLICE * 8u;
 }
 
-// 16 rows and 16 of what is summed over, from group k on.
+// 16 rows by 16 of k, from vec4 k on.
 fn left_block(row: u32, k: u32) -> Left {
     return left(row * STRIDE + k);
 }

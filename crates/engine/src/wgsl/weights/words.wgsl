@@ -1,10 +1,10 @@
-// What block formats are decoded with: the slab's words, and bytes as numbers. The kernel's parameters name the planes.
+// Decoding of block formats: reads the slab's words and converts bytes to f32. The kernel's parameters hold the planes' offsets.
 //
-// A format's part defines unit_at(unit), 32 weights of the slab in groups of four neighbours, and unit_column(unit, group),
-// the column of a group's first weight for a unit counted inside its row.
+// A format's part defines unit_at(unit), which decodes 32 weights of the slab in groups of four consecutive ones, and unit_column(unit, group),
+// the column of a group's first weight, for a unit counted from the start of its row.
 //
-// unpack2x16float may flush subnormal halves (below 6.1e-5) to zero. No GPU we know does, and a scale that small makes weights
-// no sum notices, so halves are not decoded by integers.
+// unpack2x16float may flush subnormal f16 (below 6.1e-5) to zero. No known GPU does, and weights with so small a scale do not matter,
+// so f16 is not decoded with integers.
 @group(0) @binding(2) var<storage, read> w: array<vec4<u32>>;
 
 // Weights of groups 2i and 2i + 1 are levels * scale[i] - offset[i].
@@ -14,10 +14,10 @@ struct Unit {
     offset: vec4<f32>,
 }
 
-// Formats of whole numbers also define packed_at(unit): bytes, four neighbours to a word, and with SIGNED whether they may be negative and
-// with MIDDLE the middle of their range. Weights of the first four groups are
-// (byte - bias) * scale.x - offset.x, the others go with y. Where units 2i and 2i + 1 have all but the bytes in common and no bias, the
-// format also defines levels_at(unit), the bytes, and pair_scales(i), scales (xy) and offsets (zw).
+// Integer formats also define packed_at(unit): bytes, four consecutive weights per word; SIGNED: whether they may be negative; MIDDLE:
+// the middle of their range. Weights of the first four groups are (byte - bias) * scale.x - offset.x, those of the others use y. If
+// units 2i and 2i + 1 share everything but the bytes and have no bias, the format also defines levels_at(unit), the bytes, and
+// pair_scales(i), the scales (xy) and offsets (zw).
 struct Packed {
     levels: array<u32, 8>,
     bias: f32,
@@ -25,7 +25,7 @@ struct Packed {
     offset: vec2<f32>,
 }
 
-// For bytes that are not negative, without a bias.
+// For unsigned bytes without a bias.
 fn unpacked(u: Packed) -> Unit {
     let levels = array<vec4<f32>, 8>(
         bytes4(u.levels[0]), bytes4(u.levels[1]), bytes4(u.levels[2]), bytes4(u.levels[3]),
@@ -34,7 +34,7 @@ fn unpacked(u: Packed) -> Unit {
     return Unit(levels, u.scale.xxyy, u.offset.xxyy);
 }
 
-// With one; it is taken from each byte, where that is exact.
+// With a bias, subtracted from each byte, where that is exact.
 fn unpacked_less(u: Packed, bias: f32) -> Unit {
     let whole = unpacked(u);
     let levels = array<vec4<f32>, 8>(
@@ -66,18 +66,18 @@ fn signed_byte(word: u32, i: u32) -> f32 {
     return f32(i32(word << (24u - i * 8u)) >> 24u);
 }
 
-// The half number i of a plane of halves.
+// The i-th f16 of a plane of f16.
 fn half_at(plane: u32, i: u32) -> f32 {
     let pair = unpack2x16float(word(plane + i / 2u));
     return select(pair.x, pair.y, i % 2u == 1u);
 }
 
-// Bits 0 to 3 of each word, one to a byte.
+// Spreads bits 0 to 3 of a word to one per byte.
 fn spread(bits: vec4<u32>) -> vec4<u32> {
     return ((bits & vec4(15u)) * vec4(0x204081u)) & vec4(0x01010101u);
 }
 
-// Entries of a table of 16 bytes, by the nibbles in the low halves of a word's bytes.
+// Entries of a 16-byte table, selected by the low nibbles of a word's bytes.
 fn look_up(table: vec4<u32>, nibbles: u32) -> vec4<f32> {
     let q = vec4(nibbles) >> vec4(0u, 8u, 16u, 24u);
     let second = (q & vec4(4u)) != vec4(0u);

@@ -1,4 +1,4 @@
-// The numbers of a column that a unit of weights is multiplied with.
+// The elements of a column that a unit of weights is multiplied with.
 //#use columns
 fn x_unit(column: u32, unit: u32) -> array<vec4<f32>, 8> {
     return array<vec4<f32>, 8>(
