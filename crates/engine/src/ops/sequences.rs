@@ -1,8 +1,8 @@
-//! Sequences in the pages of a KV pool: which rows of a pass are whose, and where their keys and values are stored.
+//! Sequences with paged KV caches in a KV pool: which rows of a pass belong to which sequence, and where their keys and values are stored.
 //!
-//! The KV caches of all sequences are one state `[pages · page, k, e]`. Each sequence has a block table: entry `position / page` names the page that
-//! holds a position, or entry `position / page % entries` where the table is shorter than the sequence (a ring of pages, for sliding windows).
-//! The input `u32[sequences, 4 + entries]` holds for each sequence its position, its seed, the slot of its latest token, a word that is 0, and
+//! The KV caches of all sequences are one state `[pages · page, k, e]`. Each sequence has a block table: entry `position / page` is the page that
+//! holds a position, or entry `position / page % entries` if the table is shorter than the sequence (a ring buffer of pages, for sliding windows).
+//! The input `u32[sequences, 4 + entries]` holds for each sequence its position, its seed, the slot of its latest token, a reserved word (0), and
 //! its block table.
 
 use crate::{
@@ -14,16 +14,16 @@ use crate::{
 /// How the rows of a pass belong to sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paging {
-    /// Tokens of a page.
+    /// Tokens per page.
     pub page: usize,
-    /// The most tokens of a sequence: rows are computed as over a KV cache with so many slots.
+    /// The maximum length of a sequence: rows are computed as over a KV cache with this number of slots.
     pub context: usize,
-    /// Whether all rows are of one sequence, at consecutive positions from the step's on (prefill). Else each row is of another sequence, at the
-    /// position that the input names.
+    /// Whether all rows belong to one sequence, at consecutive positions from the step's position (prefill). Otherwise each row belongs to another
+    /// sequence, at the position in the input.
     pub one_sequence: bool,
 }
 
-/// The sequences of a pass: the input and what it means.
+/// The sequences of a pass: the input and its interpretation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sequences {
     /// The input `u32[sequences, 4 + entries]`.
@@ -36,13 +36,13 @@ impl Sequences {
     /// Words of a sequence before its block table.
     pub const HEADER: usize = 4;
 
-    /// Which of these words is the slot of the sequence's latest token (see [`super::ScatterTokens`]).
+    /// The index of the word with the slot of the sequence's latest token (see [`super::ScatterTokens`]).
     pub const SLOT: usize = 2;
 
-    /// The words of one sequence, as the input takes them; entries that are not known yet are 0.
+    /// The words of one sequence in the input; unknown entries are 0.
     ///
     /// # Panics
-    /// If the block table has more entries.
+    /// If `table` has more than `entries` entries.
     pub fn words(position: u32, seed: u32, table: &[u32], entries: usize) -> Vec<u32> {
         assert!(table.len() <= entries, "a block table of {} in {entries} entries", table.len());
         let mut words = vec![position, seed, 0, 0];
@@ -53,15 +53,15 @@ impl Sequences {
 }
 
 impl Step {
-    /// The step of a pass whose rows are of different sequences. Its position is beyond every context: operations that do not know the rows'
-    /// own positions take all KV splits as live.
+    /// The step of a pass with rows of different sequences. Its position is beyond every context: ops that do not know the rows' own positions
+    /// treat all KV splits as live.
     pub fn of_rows(count: u32) -> Self {
         Self { position: 1 << 30, count, ..Self::default() }
     }
 }
 
 impl Graph {
-    /// The inputs of an operation and, after them, its sequences.
+    /// The inputs of an op, followed by its sequences.
     pub(super) fn with_sequences(
         mut inputs: Vec<Value>,
         sequences: Option<Sequences>,
@@ -72,7 +72,7 @@ impl Graph {
 }
 
 impl Paging {
-    /// Checks the last input of an operation of `t` rows over this KV pool.
+    /// Checks the last input of an op with `t` rows over this KV pool.
     ///
     /// # Panics
     /// If it does not fit.
@@ -82,7 +82,7 @@ impl Paging {
         assert!(whole, "a KV pool {pool} of pages of {}", self.page);
     }
 
-    /// The same for an operation without a KV pool.
+    /// [`Self::check`] for an op without a KV pool.
     pub(super) fn check_rows(&self, sequences: &Type, t: usize) {
         let rows = if self.one_sequence { 1 } else { t };
         let fits = sequences.element == Element::U32
@@ -95,14 +95,14 @@ impl Paging {
 /// Positions and slots of the rows of a pass, for CPU references.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RowPlaces<'a> {
-    /// One sequence with a KV cache of its own.
+    /// One sequence with its own KV cache.
     Single { position: usize, slots: usize },
-    /// Sequences in the pages of a pool; `words` are those of the input, so many for each sequence.
+    /// Sequences with pages in a pool; `words` is the input's data, with a fixed number of words per sequence.
     Paged { position: usize, paging: Paging, words: &'a [u32], each: usize },
 }
 
 impl<'a> RowPlaces<'a> {
-    /// Of an operation whose last input holds the sequences where it has any.
+    /// For an op whose last input holds the sequences, if it has any.
     pub(super) fn new(
         step: &Step,
         slots: usize,
@@ -141,7 +141,7 @@ impl<'a> RowPlaces<'a> {
 }
 
 impl CpuCall<'_> {
-    /// The words of the last input, where an operation has sequences.
+    /// The data of the last input, if an op has sequences.
     pub(super) fn sequences(&self, paging: Option<Paging>) -> Option<(Paging, Vec<u32>, &Type)> {
         let last = self.inputs() - 1;
         paging.map(|paging| (paging, self.u32(last).to_vec(), self.input(last)))
@@ -149,7 +149,7 @@ impl CpuCall<'_> {
 }
 
 impl Dispatch {
-    /// With the sequences of a pass, input number `input` of the operation.
+    /// Binds the sequences of a pass, input `input` of the op.
     pub(super) fn sequences(self, paging: Paging, input: usize, ty: &Type) -> Self {
         let word = |n: usize| u32::try_from(n).expect("a block table is short");
         self.part(shared_part!("sequence", "batch"))
@@ -166,13 +166,13 @@ mod tests {
     use crate::graph::{Step, Type};
 
     #[test]
-    fn rows_stand_where_their_sequences_say() {
+    fn positions_and_slots_of_rows() {
         let paging = Paging { page: 4, context: 64, one_sequence: false };
         let words = [Sequences::words(9, 1, &[5, 3], 2), Sequences::words(2, 1, &[7], 2)].concat();
         let ty = Type::u32([2, 6]);
         let rows = RowPlaces::new(&Step::of_rows(2), 99, Some((paging, &words, &ty)));
         assert_eq!([rows.position(0), rows.position(1)], [9, 2]);
-        // Page 0 of the first sequence, its page 2, which has taken the place of page 0, and the second sequence's page 0.
+        // Page 0 of the first sequence, its page 2, which has replaced page 0, and page 0 of the second sequence.
         assert_eq!([rows.slot(0, 6), rows.slot(0, 9), rows.slot(1, 2)], [14, 21, 30]);
         let step = Step { position: 5, count: 2, ..Step::default() };
         let one = Paging { one_sequence: true, ..paging };

@@ -1,4 +1,4 @@
-//! The operation: normed and rotated queries over keys and values.
+//! The op on normed and rotated queries.
 
 use super::{
     decode::{Output, Queries, SplitKv},
@@ -22,15 +22,14 @@ use crate::{
 pub struct Attention {
     /// Which keys a token sees.
     pub mask: Mask,
-    /// Where keys are in the pages of a pool, whose rows are whose; the last input holds the sequences then.
+    /// With a KV pool: how the rows belong to sequences; the last input then holds the sequences.
     pub paging: Option<Paging>,
 }
 
 impl Graph {
     /// Causal attention of queries `[t, h, e]` over KV caches `[slots, k, e]`: `[t, h·e]`.
     ///
-    /// The caches already hold the tokens of the pass. With a window, `slots` is at least `window + t − 1`, or no pass goes
-    /// beyond it.
+    /// The caches already hold the tokens of the pass. With a window, `slots` is at least `window + t − 1`, or no pass exceeds it.
     pub fn attention(
         &mut self,
         q: Value,
@@ -41,7 +40,7 @@ impl Graph {
         self.attention_paged(q, (k_cache, v_cache), window, None)
     }
 
-    /// The same where KV caches may be pools of pages.
+    /// [`Graph::attention`] over KV caches that may be pools of pages.
     pub fn attention_paged(
         &mut self,
         q: Value,
@@ -57,8 +56,8 @@ impl Graph {
 
     /// As [`Graph::attention`] with a window, where tokens of a block also see the rest of it ([`Mask::Block`]).
     ///
-    /// `block_ends` `u32[t]` holds for each token the position one past the end of its block, or 0. All tokens of a block are in one pass; there
-    /// are as many slots as for [`Graph::attention`].
+    /// `block_ends` `u32[t]` holds for each token the position one past the end of its block, or 0. All tokens of a block are in one pass; `slots` is
+    /// as in [`Graph::attention`].
     pub fn attention_block(
         &mut self,
         q: Value,
@@ -69,7 +68,7 @@ impl Graph {
         self.attention_block_paged(q, (k_cache, v_cache), (window, block_ends), None)
     }
 
-    /// The same where KV caches may be pools of pages.
+    /// [`Graph::attention_block`] over KV caches that may be pools of pages.
     pub fn attention_block_paged(
         &mut self,
         q: Value,
@@ -89,25 +88,25 @@ impl Graph {
         self.apply(Attention { mask: Mask::Bidirectional, paging: None }, &[q, k, v])
     }
 
-    /// Attention of each token over its range of positions `u32[t, 2]` ([`Mask::Packed`]): `[t, h·e]`. Values may come as rows `[slots, k·e]`.
+    /// Attention of each token over its range of positions `u32[t, 2]` ([`Mask::Packed`]): `[t, h·e]`. Values may be rows `[slots, k·e]`.
     pub fn attention_packed(&mut self, q: Value, k: Value, v: Value, ranges: Value) -> Value {
         self.apply(Attention { mask: Mask::Packed, paging: None }, &[q, k, v, ranges])
     }
 }
 
 impl Attention {
-    /// Kernels over KV caches take heads whose width is a multiple of this.
+    /// The head width must be a multiple of this for kernels over KV caches.
     pub const HEAD_STEP: usize = 16;
-    /// The same where a cache is [`Element::Q8`], whose scales are for whole groups of a head.
+    /// The head width must be a multiple of this for [`Element::Q8`] caches, whose scales cover whole groups of a head.
     pub const Q8_HEAD_STEP: usize = Q8_GROUP;
-    /// Encoders' kernels, which read keys and values in f32, take heads whose width is a multiple of this.
+    /// The head width must be a multiple of this for encoder kernels, which read keys and values in f32.
     pub const ENCODER_HEAD_STEP: usize = 8;
-    /// The widest head that kernels have memory for.
+    /// The maximum head width.
     pub const MOST_HEAD: usize = 512;
-    /// The most query heads: grids have a workgroup for each head of a few tokens, and 65,535 at most.
+    /// The maximum number of query heads: grids have one workgroup per head and token, and at most 65,535.
     pub const MOST_HEADS: usize = 256;
 
-    /// The width of heads is a multiple of this under the mask.
+    /// The head width must be a multiple of this under the mask.
     fn head_step(&self) -> usize {
         match self.mask {
             Mask::Causal { .. } | Mask::Block { .. } => Self::HEAD_STEP,

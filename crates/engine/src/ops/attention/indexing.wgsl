@@ -1,4 +1,4 @@
-// Parameters of attention, and how rows, positions and KV cache slots are indexed. Rows of queries that share a kv head are numbered token by token,
+// Parameters of attention, and the indexing of rows, positions and KV cache slots. Rows of queries that share a kv head are ordered by token,
 // then by head of the group.
 struct Params {
     tokens: u32,
@@ -9,7 +9,7 @@ struct Params {
     // KV splits.
     splits: u32,
     row_blocks: u32,
-    // Raw heads: added to the mean of their norms, and their first vec4 and stride in vec4s.
+    // Raw heads: eps of their norms, and their first vec4 and stride in vec4s.
     eps: f32,
     q_first: u32,
     q_stride: u32,
@@ -17,16 +17,16 @@ struct Params {
     k_stride: u32,
     v_first: u32,
     v_stride: u32,
-    // Blocks of rows of each token where tokens are batch-invariant, else 0.
+    // Blocks of rows per token if tokens are batch-invariant, else 0.
     token_blocks: u32,
-    // What a dispatch that stores new keys does: 0 everything, 1 only store, 2 only attend.
+    // What a dispatch that stores new keys does: 0 store and attend, 1 only store, 2 only attend.
     phase: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
 
 // Some of the parameters again as constants, since dividing by a uniform is slow: heads, heads that share a kv head, and the slots of a ring buffer
-// (a sliding-window KV cache), or 0 where the number of slots depends on the context.
+// (a sliding-window KV cache), or 0 if the number of slots depends on the context.
 override HEADS: u32 = 8u;
 override GROUP: u32 = 8u;
 override RING_SLOTS: u32 = 0u;
@@ -43,7 +43,7 @@ fn token_of(row: u32) -> u32 {
     return row / heads_of_group();
 }
 
-// Number of a row among all tokens and heads.
+// Index of a row among all tokens and heads.
 fn place_of(row: u32, kv_head: u32) -> u32 {
     return token_of(row) * HEADS + kv_head * heads_of_group() + row % heads_of_group();
 }
@@ -57,7 +57,7 @@ fn sees(position: u32, key: u32) -> bool {
     return key <= position && position - key < p.window;
 }
 
-// Where a position's numbers start in a KV cache.
+// The first vec4 of a position in a KV cache.
 fn cache_at(key: u32, kv_head: u32) -> u32 {
     return (slot_of(key) * p.kv_heads + kv_head) * WIDTH;
 }

@@ -1,11 +1,11 @@
 //! `o[t, h, :] = Σ_j softmax_j(q[t, h, :] · k[j, h / g, :]) · v[j, h / g, :]` over the key positions `j` that token `t` sees.
 //!
-//! Which positions those are is the [`Mask`]'s to say. Position `j` is stored in slot `j % slots` of its KV cache. `g = heads / kv heads`
-//! neighbouring query heads share a kv head. Scores are not scaled. Tokens beyond the live ones give zeros.
+//! The [`Mask`] defines those positions. Position `j` is stored in slot `j % slots` of its KV cache. `g = heads / kv heads` adjacent query
+//! heads share a kv head. Scores are not scaled. Rows of tokens that are not live are zeros.
 //!
-//! `select.rs` chooses among the kernel forms: `decode` (split-KV), `prefill` (flash attention over a KV cache) and `encoder` (flash attention
-//! without a cache). `forward.rs`, `qkv.rs`, `rope_2d.rs` and `backward` are the operations; imports go from those to `select.rs`, to the
-//! forms, to `problem.rs` and `mask`.
+//! `select.rs` chooses the kernel form: `decode` (split-KV), `prefill` (flash attention over a KV cache) or `encoder` (flash attention
+//! without a cache). `forward.rs`, `qkv.rs`, `rope_2d.rs` and `backward` are the ops; imports go from these to `select.rs`, to the forms, to
+//! `problem.rs` and `mask`.
 
 mod backward;
 pub(crate) mod cases;

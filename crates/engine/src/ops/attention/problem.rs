@@ -1,4 +1,4 @@
-//! What kernel selection depends on, and the parameters that all kernels over a KV cache share.
+//! The input of kernel selection, and the parameters that all kernels over a KV cache share.
 
 use bytemuck::NoUninit;
 
@@ -15,28 +15,28 @@ use crate::{
 static INDEXING: Part =
     Part { kind: "indexing", name: "indexing", source: include_str!("indexing.wgsl") };
 
-/// Kernels are specialised for the number of slots of a ring buffer (a sliding-window KV cache) where that is at most so many windows. The slots
-/// of longer caches differ from one context to the next.
+/// Kernels are specialised for the number of slots of a ring buffer (a sliding-window KV cache) of up to this number of windows. The slots of
+/// longer caches depend on the context length.
 const RING_WINDOWS: u32 = 4;
 
-/// An attention problem, as kernel selection sees it.
+/// An attention problem for kernel selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) tokens: usize,
     pub(super) heads: usize,
     pub(super) kv_heads: usize,
-    /// Numbers of a head.
+    /// Elements per head.
     pub(super) width: usize,
-    /// Slots of the KV cache, or keys where there is none.
+    /// Slots of the KV cache, or the number of keys without a cache.
     pub(super) slots: usize,
     pub(super) mask: Mask,
     /// Whether queries come raw from their projection: the kernel norms and rotates them.
     pub(super) raw_queries: bool,
-    /// Where keys are in the pages of a pool: `slots` are those of a sequence's context then.
+    /// With a KV pool, its paging; `slots` is then the length of a sequence's context.
     pub(super) pool: Option<Pool>,
 }
 
-/// A KV pool, as its kernels know it.
+/// A KV pool, as kernels see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pool {
     paging: Paging,
@@ -45,7 +45,7 @@ pub(super) struct Pool {
 }
 
 impl Problem {
-    /// Normed and rotated queries, input 0 of an operation, over its inputs 1 and 2.
+    /// Normed and rotated queries (input 0 of an op) over its inputs 1 and 2.
     pub(super) fn new(mask: Mask, call: &GpuCall<'_>) -> Self {
         let &[tokens, heads, _] = call.input(0).shape.dims() else {
             unreachable!("infer has checked the shapes")
@@ -61,20 +61,20 @@ impl Problem {
         Self { tokens, heads, kv_heads, width, slots, mask, raw_queries: true, pool: None }
     }
 
-    /// The same over a KV pool, where there is paging.
+    /// Over a KV pool, if there is paging.
     pub(super) fn paged(self, paging: Option<Paging>) -> Self {
         let Some(paging) = paging else { return self };
         let pool = Some(Pool { paging, slots: self.slots });
         Self { slots: paging.context, pool, ..self }
     }
 
-    /// The sequences of an operation over a KV pool, its last input: the input's number and type.
+    /// The sequences of an op over a KV pool, its last input: the input's index and type.
     pub(super) fn sequences<'a>(&self, call: &GpuCall<'a>) -> Option<(Paging, usize, &'a Type)> {
         let last = call.inputs() - 1;
         self.pool.map(|pool| (pool.paging, last, call.input(last)))
     }
 
-    /// A dispatch with its sequences, after all other bindings.
+    /// Binds the sequences, after all other bindings.
     pub(super) fn with_sequences(&self, dispatch: Dispatch, call: &GpuCall<'_>) -> Dispatch {
         match self.sequences(call) {
             Some((paging, input, ty)) => dispatch.sequences(paging, input, ty),
@@ -82,7 +82,7 @@ impl Problem {
         }
     }
 
-    /// The most keys that a pass reads.
+    /// The maximum number of keys that a pass reads.
     pub(super) fn keys(&self) -> usize {
         let window = self.mask.window().map(|window| window as usize + self.tokens - 1);
         window.map_or(self.slots, |keys| keys.min(self.slots))
@@ -98,7 +98,7 @@ impl Problem {
         self.width / 4
     }
 
-    /// The parameters of kernels that norm no queries and do not split keys.
+    /// The parameters of kernels that do not norm queries or split keys.
     pub(super) fn params(&self) -> Params {
         Params {
             tokens: word(self.tokens),
@@ -143,7 +143,7 @@ impl Problem {
     }
 }
 
-/// The parameters in `indexing.wgsl`; kernels that take no raw heads leave the last ones at zero.
+/// The parameters in `indexing.wgsl`; kernels without raw heads leave the last ones zero.
 #[derive(Debug, Clone, Copy, Default, NoUninit)]
 #[repr(C)]
 pub(super) struct Params {
@@ -165,13 +165,13 @@ pub(super) struct Params {
     pub(super) phase: u32,
 }
 
-/// A size as a shader's u32.
+/// A size as u32.
 pub(super) fn word(n: usize) -> u32 {
     u32::try_from(n).expect("sizes of a cache fit 32 bits")
 }
 
 impl Dispatch {
-    /// With the parameters of attention and the constants that its kernels index rows and slots by.
+    /// Sets the parameters of attention and the constants for indexing rows and slots.
     pub(super) fn indexing(self, params: &Params) -> Self {
         let is_ring = params.slots.div_ceil(RING_WINDOWS) <= params.window;
         let ring = if params.window < u32::MAX && is_ring { params.slots } else { 0 };

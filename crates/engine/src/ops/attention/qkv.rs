@@ -1,4 +1,4 @@
-//! Attention of a few tokens from the raw projections of a layer: [`QkvRope`] (head norms, RoPE, KV cache writes) and [`Attention`] fused.
+//! Attention of up to 8 tokens from the raw projections of a layer: [`QkvRope`] (head norms, RoPE, KV cache writes) and [`Attention`] fused.
 
 use super::{
     decode::{Output, Queries, SplitKv, SplitKvTiling},
@@ -22,7 +22,7 @@ use crate::{
 /// Causal attention from raw projections.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttentionQkv {
-    /// How many positions a token sees, itself included; all without a window.
+    /// The number of positions a token sees, including itself; `None`: all.
     pub window: Option<u32>,
     /// How heads are prepared.
     pub form: HeadForm,
@@ -30,7 +30,7 @@ pub struct AttentionQkv {
     pub q: Columns,
     /// The columns of keys and values, if the layer writes its KV caches.
     pub kv: Option<[Columns; 2]>,
-    /// Where the KV caches are pools of pages, whose rows are whose; the last input holds the sequences then.
+    /// With KV pools: how the rows belong to sequences; the last input then holds the sequences.
     pub paging: Option<Paging>,
 }
 
@@ -39,7 +39,7 @@ pub struct AttentionQkv {
 pub struct QueryInputs {
     /// Raw queries `[t, h·e]`.
     pub q: Slice,
-    /// Weight of their norm `[e]`; `rope` again where they have none.
+    /// Weight of their norm `[e]`; `rope` again if they have none.
     pub q_norm: Value,
     /// Cosines and sines `[t, e/2, 2]`.
     pub rope: Value,
@@ -47,7 +47,7 @@ pub struct QueryInputs {
     pub k_cache: Value,
     /// State `[slots, k, e]` of normed values.
     pub v_cache: Value,
-    /// Where the KV caches are pools of pages, the sequences of the pass.
+    /// With KV pools, the sequences of the pass.
     pub sequences: Option<Sequences>,
 }
 
@@ -56,13 +56,13 @@ pub struct QueryInputs {
 pub struct NewKv {
     /// Raw keys `[t, k·e]`.
     pub k: Slice,
-    /// Raw values `[t, k·e]`; the raw keys again where a layer has no projection of its own for them.
+    /// Raw values `[t, k·e]`; the raw keys again if a layer has no value projection.
     pub v: Slice,
-    /// Weight of the keys' norm `[e]`; the RoPE table where they have none.
+    /// Weight of the keys' norm `[e]`; the RoPE table if they have none.
     pub k_norm: Value,
 }
 
-/// Inputs by number; the last three only where the layer writes its caches. Sequences follow where there are any.
+/// Input indices; the last three only if the layer writes its caches. Sequences follow, if any.
 mod input {
     pub(super) const Q: usize = 0;
     pub(super) const Q_NORM: usize = 1;
@@ -74,15 +74,15 @@ mod input {
     pub(super) const K_NORM: usize = 7;
 }
 
-/// What `QkvRope` takes, as this operation's inputs.
+/// The inputs of `QkvRope`, as input indices of this op.
 const STORED: [usize; 6] =
     [input::K, input::V, input::K_NORM, input::ROPE, input::K_CACHE, input::V_CACHE];
 
 impl Graph {
     /// Raw queries over KV caches, to which a layer that owns them first appends its keys and values: `[t, h·e]`.
     ///
-    /// A few tokens, or those of different sequences, take one operation; more take [`Graph::qkv_rope`] (or [`Graph::head_norm_rope`]) and
-    /// [`Graph::attention`]. With a window, `slots` is at least `window + t − 1`, or no pass goes beyond it.
+    /// Up to 8 tokens, or those of different sequences, take one op; more take [`Graph::qkv_rope`] (or [`Graph::head_norm_rope`]) and
+    /// [`Graph::attention`]. With a window, `slots` is at least `window + t − 1`, or no pass exceeds it.
     pub fn attention_qkv(
         &mut self,
         queries: QueryInputs,
@@ -92,8 +92,8 @@ impl Graph {
     ) -> Value {
         let form = form.into();
         let QueryInputs { q, q_norm, rope, k_cache, v_cache, sequences } = queries;
-        let rows_apart = sequences.is_some_and(|sequences| !sequences.paging.one_sequence);
-        if self.ty(q.value).shape.rows() <= DECODE_TOKENS || rows_apart {
+        let has_batched_rows = sequences.is_some_and(|sequences| !sequences.paging.one_sequence);
+        if self.ty(q.value).shape.rows() <= DECODE_TOKENS || has_batched_rows {
             let columns = |slice: Slice| slice.columns(self);
             let kv = new_kv.map(|kv| [columns(kv.k), columns(kv.v)]);
             let paging = sequences.map(|sequences| sequences.paging);
@@ -117,7 +117,7 @@ impl Graph {
 }
 
 impl AttentionQkv {
-    /// The operation that writes the KV caches, where this one includes it.
+    /// The op that writes the KV caches, if this one includes it.
     fn store(&self, width: usize) -> Option<QkvRope> {
         let (form, paging) = (self.form, self.paging);
         self.kv.map(|[k, v]| QkvRope { width, form, k, v, q: None, paging })
@@ -132,14 +132,14 @@ impl Op for AttentionQkv {
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let (q, t) = (inputs[input::Q], inputs[input::Q].shape.rows());
         let width = inputs[input::K_CACHE].shape.width();
-        let fits = t <= DECODE_TOKENS || self.rows_apart();
+        let fits = t <= DECODE_TOKENS || self.has_batched_rows();
         assert!(fits, "attention_qkv: {t} tokens of a sequence, {DECODE_TOKENS} at most");
         assert_table(inputs[input::ROPE], t, width);
         let sequences = self.paging.map(|_| inputs[inputs.len() - 1]);
         if let Some(stored) = self.store(width) {
             let stored_inputs = STORED.iter().map(|i| inputs[*i]).chain(sequences);
             stored.infer(&stored_inputs.collect::<Vec<_>>());
-            assert_eq!(inputs[input::K].shape.rows(), t, "attention_qkv: keys beside {q}");
+            assert_eq!(inputs[input::K].shape.rows(), t, "attention_qkv: keys for {q}");
         }
         let rotated = Type::f32([t, self.q.heads(q, width), width]);
         let caches = [inputs[input::K_CACHE], inputs[input::V_CACHE]];
@@ -215,7 +215,7 @@ impl Op for AttentionQkv {
             sequences: problem.sequences(call),
             facts: call.facts,
         };
-        let attend = match self.takes_rows_apart(call) && problem.tokens > 1 {
+        let attend = match self.row_by_row(call) && problem.tokens > 1 {
             true => split_kv.batch_invariant(),
             false => split_kv.dispatches(),
         };
@@ -249,10 +249,10 @@ impl Op for AttentionQkv {
 }
 
 impl AttentionQkv {
-    /// What it can leave to its reader to combine.
+    /// The partials that it can leave to its reader to combine.
     fn partials(&self, call: &GpuCall<'_>) -> Option<SplitKvPartials> {
         let (problem, tiling) = (self.problem(call), self.tiling(call));
-        // The pass's own keys are a split of their own where this operation stores them.
+        // The pass's own keys are a separate split if this op stores them.
         let own_key = self.kv.is_some() && self.fuses(call);
         let parts = SplitKvPartials {
             heads: problem.heads,
@@ -282,31 +282,31 @@ impl AttentionQkv {
         Problem::raw(self.mask(), q.shape.rows(), heads, cache).paged(self.paging)
     }
 
-    /// Whether one dispatch writes the caches and reads them: a kernel can bind all that takes, and the rows are few. One workgroup writes the
-    /// keys of all rows of a kv head, which takes longer than a dispatch of its own where there are many.
+    /// Whether one dispatch writes the caches and reads them: a kernel can bind all buffers, and there are few rows. One workgroup writes the keys of
+    /// all rows of a kv head, which takes longer than a separate dispatch if there are many.
     fn fuses(&self, call: &GpuCall<'_>) -> bool {
-        let few = call.input(input::Q).shape.rows() <= DECODE_TOKENS;
-        few && fuses(call.facts, self.paging.is_some())
+        let few_rows = call.input(input::Q).shape.rows() <= DECODE_TOKENS;
+        few_rows && fuses(call.facts, self.paging.is_some())
     }
 
-    /// Whether rows are of different sequences.
-    fn rows_apart(&self) -> bool {
+    /// Whether rows belong to different sequences.
+    fn has_batched_rows(&self) -> bool {
         self.paging.is_some_and(|paging| !paging.one_sequence)
     }
 
-    /// Whether each row is computed by itself: rows that must be batch-invariant, or see different keys.
-    fn takes_rows_apart(&self, call: &GpuCall<'_>) -> bool {
-        call.is_batch_invariant() || self.rows_apart()
+    /// Whether each row is computed separately: rows that must be batch-invariant, or see different keys.
+    fn row_by_row(&self, call: &GpuCall<'_>) -> bool {
+        call.is_batch_invariant() || self.has_batched_rows()
     }
 
-    /// How rows and keys are dealt out; rows that are computed by themselves take the tiling of a single one.
+    /// The assignment of rows and keys to workgroups; rows that are computed separately use the tiling of a single one.
     fn tiling(&self, call: &GpuCall<'_>) -> SplitKvTiling {
         let problem = self.problem(call);
-        let tokens = if self.takes_rows_apart(call) { 1 } else { problem.tokens };
+        let tokens = if self.row_by_row(call) { 1 } else { problem.tokens };
         split_kv_tiling(&Problem { tokens, ..problem }, call.facts)
     }
 
-    /// First vec4 of the raw queries, keys and values in their rows, and vec4s of a row.
+    /// First vec4 of the raw queries, keys and values in their rows, and the row length in vec4s.
     fn places(&self, call: &GpuCall<'_>) -> [(u32, u32); 3] {
         let place = |columns: Columns, i: usize| {
             (word(columns.first / 4), word(call.input(i).shape.width() / 4))
@@ -317,7 +317,7 @@ impl AttentionQkv {
     }
 }
 
-/// Whether a kernel can bind all it takes to write the caches and read them, with or without sequences in pages.
+/// Whether a kernel can bind all buffers to write the caches and read them, with or without paged sequences.
 fn fuses(facts: &DeviceFacts, paged: bool) -> bool {
     const BUFFERS: u32 = 9;
     facts.storage_buffers >= BUFFERS + u32::from(paged)
@@ -329,7 +329,7 @@ mod tests {
     use crate::gpu::DeviceFacts;
 
     #[test]
-    fn caches_are_written_by_the_kernel_where_it_can_bind_nine_buffers() {
+    fn the_kernel_writes_the_caches_if_it_can_bind_nine_buffers() {
         assert!(!fuses(&DeviceFacts::floor(), false));
         let nine = DeviceFacts { storage_buffers: 9, ..DeviceFacts::floor() };
         assert!(fuses(&nine, false) && !fuses(&nine, true));

@@ -12,7 +12,7 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reference<'a> {
     pub(super) q: &'a [f32],
-    /// Query heads of a token.
+    /// Query heads per token.
     pub(super) heads: usize,
     pub(super) k: &'a [f32],
     pub(super) v: &'a [f32],
@@ -23,7 +23,7 @@ pub(super) struct Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    /// Queries of so many heads over keys and values, or KV caches, of the type `kv`.
+    /// Queries with `heads` heads over keys and values, or KV caches, of the type `kv`.
     pub(super) fn new(
         (q, heads): (&'a [f32], usize),
         (k, v, kv): (&'a [f32], &'a [f32], &Type),
@@ -35,7 +35,7 @@ impl<'a> Reference<'a> {
         Self { q, heads, k, v, kv_heads, width, visible, places }
     }
 
-    /// The attention of the first `live` tokens; zeros for the others.
+    /// Computes the attention of the first `live` tokens; zeros for the others.
     pub(super) fn attend(&self, live: usize, out: &mut [f32]) {
         out.fill(0.0);
         let live = (live * self.heads).min(self.q.len() / self.width);
@@ -52,7 +52,7 @@ impl<'a> Reference<'a> {
         for_pieces(out, self.width, 2 * out.len() as u64 * most_keys, Vec::new, row);
     }
 
-    /// The key positions that a row of queries sees; rows are counted token by token, then by head.
+    /// The key positions that a row of queries sees; rows are ordered by token, then by head.
     pub(super) fn keys(&self, row: usize) -> std::ops::Range<usize> {
         let token = row / self.heads;
         self.visible.keys(token, self.places.position(token))
@@ -63,9 +63,9 @@ impl<'a> Reference<'a> {
         self.keys(row).map(move |key| dot(self.head(self.q, row), self.key(row, key)))
     }
 
-    /// A row's numbers in a value that is shaped like the queries.
-    pub(super) fn head<'n>(&self, numbers: &'n [f32], row: usize) -> &'n [f32] {
-        &numbers[row * self.width..][..self.width]
+    /// A row of a tensor that is shaped like the queries.
+    pub(super) fn head<'n>(&self, values: &'n [f32], row: usize) -> &'n [f32] {
+        &values[row * self.width..][..self.width]
     }
 
     pub(super) fn key(&self, row: usize, key: usize) -> &'a [f32] {
@@ -76,7 +76,7 @@ impl<'a> Reference<'a> {
         &self.v[self.kv_at(row, key)..][..self.width]
     }
 
-    /// Where the key or value at a position starts, of the kv head that a row reads.
+    /// The offset of the key or value at a position, for the kv head of a row.
     pub(super) fn kv_at(&self, row: usize, key: usize) -> usize {
         let kv_head = row % self.heads / (self.heads / self.kv_heads);
         (self.places.slot(row / self.heads, key) * self.kv_heads + kv_head) * self.width

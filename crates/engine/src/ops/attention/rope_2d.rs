@@ -1,4 +1,4 @@
-//! The attention of an image encoder's block: the norms of heads, 2-D RoPE and bidirectional attention.
+//! The attention of an image encoder's block: head norms, 2-D RoPE and bidirectional attention.
 
 use super::{
     encoder::{flash_matrix, pack::Heads},
@@ -13,18 +13,18 @@ use crate::{
     ops::{Columns, Slice, fused},
 };
 
-/// Inputs: queries, keys and values `[t, h·e]` or longer, the weights of the norms of queries and keys `[e]`, and the table
-/// `[t, e/2, 2]`; values have a norm without a weight and are not rotated.
+/// Inputs: queries, keys and values `[t, h·e]` or longer rows, the norm weights of queries and keys `[e]`, and the RoPE table `[t, e/2, 2]`;
+/// values have a norm without a weight and are not rotated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttentionRope2d {
     /// The columns of queries, keys and values.
     pub columns: [Columns; 3],
-    /// Added to each mean, inside the root.
+    /// The eps of the norms.
     pub eps: f32,
 }
 
 impl Graph {
-    /// Bidirectional attention of queries, keys and values with the norms of heads and 2-D RoPE: `[t, h·e]`.
+    /// Bidirectional attention of queries, keys and values with head norms and 2-D RoPE: `[t, h·e]`.
     pub fn attention_rope_2d(
         &mut self,
         heads: [Slice; 3],
@@ -39,7 +39,7 @@ impl Graph {
 }
 
 impl AttentionRope2d {
-    /// The operations that this one fuses.
+    /// The ops that this one fuses.
     fn unfused(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
         let slice = |i: usize| Slice::new(inputs[i], self.columns[i].first, self.columns[i].width);
         let width = graph.ty(inputs[3]).shape.len();

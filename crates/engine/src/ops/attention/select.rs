@@ -1,6 +1,6 @@
-//! Which kernel form computes an attention problem on a device.
+//! Selects the kernel form for an attention problem on a device.
 //!
-//! The first row of [`TABLE`] that takes a problem wins:
+//! The first matching row of [`TABLE`] wins:
 //!
 //! | tokens | mask | condition | form |
 //! |---|---|---|---|
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::gpu::{DeviceFacts, MatrixUnits};
 
-/// Up to so many tokens, the keys of a causal problem are split over workgroups: there are too few rows to keep a device busy otherwise.
+/// Up to this number of tokens, the keys of a causal problem are split over workgroups: there are too few rows to saturate a device otherwise.
 pub(super) const DECODE_TOKENS: usize = 8;
 
 /// A kernel form and its tiling.
@@ -28,18 +28,18 @@ pub(super) const DECODE_TOKENS: usize = 8;
 pub(super) enum Form {
     /// Split-KV attention of a few tokens.
     SplitKv(SplitKvTiling),
-    /// Flash attention of an encoder, by matrix units.
+    /// Flash attention of an encoder, with matrix units.
     EncoderFlashMatrix(MatrixUnits),
-    /// Flash attention of an encoder, by plain arithmetic.
+    /// Flash attention of an encoder, without matrix units.
     EncoderFlash(EncoderFlash),
-    /// Flash attention of many tokens under any mask.
+    /// Flash attention of any number of tokens under any mask.
     Flash(FlashTile),
 }
 
-/// A row of the table: the form, where the row takes the problem.
+/// A row of the table: returns the form if it matches the problem.
 type Row = fn(&Problem, &DeviceFacts) -> Option<Form>;
 
-/// The kernel forms, by name, in the order they are tried.
+/// The kernel forms by name, in order of preference.
 const TABLE: [(&str, Row); 6] = [
     ("decode/single_row", |problem, facts| {
         (is_decode(problem) && problem.raw_queries)
@@ -71,15 +71,15 @@ fn is_encoder(problem: &Problem) -> bool {
     problem.mask == Mask::Bidirectional
 }
 
-/// The kernel form that a device runs a problem with.
+/// The kernel form for a problem on a device.
 pub(super) fn select(problem: &Problem, facts: &DeviceFacts) -> Form {
     selected(problem, facts).1
 }
 
-/// The same with the name of its row.
+/// The form and the name of its row.
 fn selected(problem: &Problem, facts: &DeviceFacts) -> (&'static str, Form) {
     let mut rows = TABLE.iter().filter_map(|(name, row)| Some((*name, row(problem, facts)?)));
-    rows.next().expect("the last row takes every problem")
+    rows.next().expect("the last row matches every problem")
 }
 
 /// The split-KV tiling of raw queries, of which there are at most [`DECODE_TOKENS`].
@@ -144,12 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn each_row_of_the_table_takes_its_problems() {
+    fn each_row_of_the_table_is_selected() {
         let (floor, large, matrix) = (DeviceFacts::floor(), large(), matrix());
         let small = DeviceFacts { workgroup_bytes: 16 << 10, ..matrix.clone() };
         let one = raw(problem(1, (8, 1), 256, 512));
-        let few = problem(8, (8, 1), 256, 512);
-        let many = problem(9, (8, 1), 256, 512);
+        let eight = problem(8, (8, 1), 256, 512);
+        let nine = problem(9, (8, 1), 256, 512);
         let image = |width| masked(Mask::Bidirectional, problem(2520, (12, 12), width, 2520));
         let block = masked(Mask::Block { window: 512 }, problem(3, (8, 1), 256, 512));
         let packed = masked(Mask::Packed, problem(1, (8, 1), 256, 512));
@@ -157,23 +157,23 @@ mod tests {
             (one, &large, "decode/single_row"),
             (one, &floor, "decode/grouped_row"),
             (Problem { raw_queries: false, ..one }, &large, "decode/grouped_row"),
-            (raw(few), &large, "decode/grouped_row"),
+            (raw(eight), &large, "decode/grouped_row"),
             (raw(problem(1, (8, 1), 256, 64)), &large, "decode/grouped_row"),
             (raw(problem(1, (8, 1), 256, 8192)), &large, "decode/single_row"),
             (raw(problem(1, (8, 1), 256, 8193)), &large, "decode/grouped_row"),
             (raw(problem(1, (8, 1), 128, 512)), &large, "decode/grouped_row"),
-            (few, &matrix, "decode/grouped_row"),
+            (eight, &matrix, "decode/grouped_row"),
             (image(64), &matrix, "encoder/flash_matrix"),
             (image(64), &large, "encoder/flash"),
             (image(72), &matrix, "encoder/flash"),
             (image(72), &floor, "encoder/flash"),
             (image(128), &matrix, "prefill/flash_matrix"),
             (image(128), &large, "prefill/flash"),
-            (many, &matrix, "prefill/flash_matrix"),
-            (many, &small, "prefill/flash"),
+            (nine, &matrix, "prefill/flash_matrix"),
+            (nine, &small, "prefill/flash"),
             (problem(9, (8, 1), 48, 512), &matrix, "prefill/flash"),
-            (many, &large, "prefill/flash"),
-            // Only causal problems are split, however few tokens there are.
+            (nine, &large, "prefill/flash"),
+            // Only causal problems are split.
             (block, &matrix, "prefill/flash_matrix"),
             (packed, &large, "prefill/flash"),
         ];
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// A device with fewer features takes a row further down, and the last row takes everything.
+    /// A device with fewer features uses a later row, and the last row matches everything.
     #[test]
     fn every_real_device_has_a_form_for_every_problem() {
         let masks = [CAUSAL, Mask::Block { window: 512 }, Mask::Bidirectional, Mask::Packed];
@@ -210,11 +210,11 @@ mod tests {
     }
 
     #[test]
-    fn tilings_follow_tokens_heads_keys_and_memory() {
+    fn tilings_depend_on_tokens_heads_keys_and_memory() {
         let floor = DeviceFacts::floor();
-        let roomy = DeviceFacts { workgroup_bytes: 32 << 10, ..DeviceFacts::floor() };
-        let wide = DeviceFacts { subgroups: Some((32, 32)), ..roomy.clone() };
-        let narrow = DeviceFacts { subgroups: Some((4, 4)), ..roomy.clone() };
+        let large_memory = DeviceFacts { workgroup_bytes: 32 << 10, ..DeviceFacts::floor() };
+        let wide = DeviceFacts { subgroups: Some((32, 32)), ..large_memory.clone() };
+        let narrow = DeviceFacts { subgroups: Some((4, 4)), ..large_memory.clone() };
         let units = DeviceFacts { f16: true, matrix: Some(MatrixUnits::Wgpu16), ..wide.clone() };
         let plain = |stage| Form::Flash(FlashTile::Plain { stage });
         let matrix = |head| Form::Flash(FlashTile::Matrix(head, MatrixUnits::Wgpu16));
@@ -228,16 +228,16 @@ mod tests {
             (problem(1, (8, 1), 256, 512), &floor, split(1, 8, 16, 8)),
             (problem(1, (8, 1), 256, 512), &wide, split(1, 16, 32, 8)),
             (problem(1, (8, 1), 512, 8192), &floor, split(4, 128, 16, 4)),
-            (problem(1, (8, 1), 512, 8192), &roomy, split(4, 128, 16, 8)),
+            (problem(1, (8, 1), 512, 8192), &large_memory, split(4, 128, 16, 8)),
             (problem(1, (8, 1), 512, 32_768), &wide, split(8, 512, 32, 8)),
             (problem(1, (8, 1), 512, 32_768), &narrow, split(4, 128, 4, 4)),
-            // 31B, sliding: two heads share one of sixteen kv heads.
+            // 31B, sliding: 32 heads, two per kv head.
             (problem(1, (32, 16), 256, 1024), &wide, split(2, 32, 32, 2)),
             (problem(1, (9, 1), 64, 60), &floor, split(5, 1, 16, 8)),
             (problem(4, (8, 2), 64, 129), &floor, split(8, 3, 16, 8)),
             (problem(512, (8, 1), 512, 8192), &floor, plain(4)),
-            (problem(512, (8, 1), 512, 8192), &roomy, plain(8)),
-            (problem(512, (8, 1), 48, 8192), &roomy, plain(4)),
+            (problem(512, (8, 1), 512, 8192), &large_memory, plain(8)),
+            (problem(512, (8, 1), 48, 8192), &large_memory, plain(4)),
             (problem(512, (8, 1), 512, 8192), &units, matrix(HeadTile::Width512)),
             (image((12, 12), 64), &units, matrix(HeadTile::Width64)),
             (image((16, 16), 72), &units, plain(2)),
@@ -247,22 +247,22 @@ mod tests {
     }
 
     #[test]
-    fn raw_queries_of_one_token_take_single_rows_where_keys_are_not_many() {
+    fn raw_queries_of_one_token_use_single_rows_up_to_8192_keys() {
         let wide = large();
         let none = DeviceFacts { subgroups: None, ..wide.clone() };
         let at = |tokens, width, slots| raw(problem(tokens, (8, 1), width, slots));
-        let many = raw(problem(1, (16, 8), 256, 1024));
+        let many_kv_heads = raw(problem(1, (16, 8), 256, 1024));
         use RowForm::{Grouped, Single};
-        // Rows, KV splits, lanes of a workgroup, form, whether the reader combines.
+        // Rows, KV splits, lanes per workgroup, form, whether the reader combines.
         for (problem, facts, want) in [
             (at(1, 256, 512), &wide, (1, 8, 512, Single, true)),
             (at(1, 512, 641), &wide, (1, 7, 256, Single, true)),
-            (many, &wide, (1, 4, 512, Single, true)),
+            (many_kv_heads, &wide, (1, 4, 512, Single, true)),
             (at(1, 512, 4096), &wide, (2, 64, 256, Single, false)),
             (at(1, 512, 32_768), &wide, (8, 512, 256, Grouped, false)),
             (at(1, 256, 64), &wide, (8, 1, 256, Grouped, false)),
             (at(2, 256, 512), &wide, (8, 16, 256, Grouped, false)),
-            // Lanes that would keep parts of a pair of vec4s, and a device without subgroups.
+            // Lanes that would hold parts of a pair of vec4s, and a device without subgroups.
             (at(1, 128, 512), &wide, (1, 16, 256, Grouped, false)),
             (at(1, 256, 512), &none, (1, 8, 256, Grouped, false)),
         ] {

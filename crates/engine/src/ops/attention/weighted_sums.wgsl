@@ -1,5 +1,5 @@
 // Dot products of a block's rows with four others at a time, and sums of others weighted by them. `sh_score` holds KEYS4 vec4s of weights for
-// each of ROWS rows; a lane sums for EACH of them, at most 16. Unrolled by hand: compilers do not unroll loops with bounds checks, and spill
+// each of ROWS rows; a lane accumulates EACH of them, at most 16. Unrolled by hand: compilers do not unroll loops with bounds checks, and spill
 // registers that a loop indexes.
 
 // Transposed: four dot products become sixteen multiply-adds.

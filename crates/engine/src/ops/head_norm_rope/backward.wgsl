@@ -3,7 +3,7 @@
 // Declared first: naga miscounts constants that follow a computed array size.
 override WIDTH: u32 = 256u;
 override HALF: u32 = 128u;
-// Distance of the elements of a pair.
+// Distance between the elements of a pair.
 override PAIR_STRIDE: u32 = 128u;
 override NORMED: u32 = 1u;
 //#use reduce

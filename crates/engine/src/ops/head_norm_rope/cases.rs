@@ -12,7 +12,7 @@ use crate::{
 
 const EPS: f32 = 1e-6;
 
-/// No norms, adjacent pairs.
+/// No norms, adjacent RoPE pairs.
 const LLAMA: HeadForm =
     HeadForm { eps: EPS, qk_norm: false, v_norm: false, pairs: RopePairs::Adjacent };
 /// Norms of queries and keys only.
@@ -50,7 +50,7 @@ fn rotated(t: usize, heads: usize, width: usize) -> Case {
     let build = move |g: &mut Graph| {
         let x = g.input("x", Type::f32([t, heads * width]));
         let weight = g.weight("w", Type::weight(DType::F32, [width]));
-        // Tables have no gradient; as a state, none is asked for.
+        // The table has no gradient; as a state, none is requested.
         let rope = g.state("rope", Type::f32([t, width / 2, 2]));
         vec![g.head_norm_rope(x, weight, rope, EPS)]
     };
@@ -102,7 +102,7 @@ fn norm_only(t: usize, heads: usize, width: usize) -> Case {
         .tolerance(Tolerance::ARITHMETIC.terms(width))
 }
 
-/// The kernel of the gradient; that it is the right one, the cases with `.gradient()` show.
+/// The gradient's kernel; the cases with `.gradient()` check its result.
 fn back(t: usize, heads: usize, width: usize, form: HeadForm) -> Case {
     let build = move |g: &mut Graph| {
         let (x, dy) = (
@@ -135,12 +135,12 @@ fn sliced(rotated: bool) -> Case {
         .tolerance(Tolerance::ARITHMETIC.terms(32))
 }
 
-/// How raw queries, keys and values are stored.
+/// The layout of raw queries, keys and values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Projections {
-    /// In a buffer each.
+    /// In separate buffers.
     Separate,
-    /// The raw keys are the raw values too.
+    /// The raw keys are also the raw values.
     KeysAreValues,
     /// In one row.
     Stacked,
@@ -234,7 +234,7 @@ fn cached(
     );
     let tolerance = match element {
         Element::F16 => Tolerance::ARITHMETIC.half(),
-        // Numbers next to a rounding border may go either way: one step is 1/127 of the largest of 32.
+        // Values near a rounding boundary may round either way: one step is 1/127 of the largest of 32.
         Element::Q8 => Tolerance { unit: 1.0 / 256.0, ..Tolerance::ARITHMETIC },
         _ => Tolerance::ARITHMETIC.terms(width),
     };

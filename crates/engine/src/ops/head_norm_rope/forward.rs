@@ -1,4 +1,4 @@
-//! The norm of heads and RoPE, as an operation.
+//! The op: head norm and RoPE.
 
 use super::{
     gpu,
@@ -14,8 +14,8 @@ use crate::{
 };
 
 impl Graph {
-    /// Heads of `x` `[t, h·e]`, normed with the weight `[e]` and rotated by the table `[t, e/2, 2]`: `[t, h, e]`. Where the form has no norm,
-    /// the weight is the table again.
+    /// Heads of `x` `[t, h·e]`, normed with the weight `[e]` and rotated by the table `[t, e/2, 2]`: `[t, h, e]`. If the form has no norm, the
+    /// weight is the table again.
     pub fn head_norm_rope(
         &mut self,
         x: impl Into<Slice>,
@@ -64,7 +64,7 @@ impl Graph {
 }
 
 impl HeadNormRope {
-    /// Kernels take heads whose width is a multiple of this.
+    /// The head width must be a multiple of this.
     pub const WIDTH_STEP: usize = 4;
 }
 

@@ -1,11 +1,11 @@
 // y[t, h, :] = x[t, h, :] / sqrt(mean(x[t, h, :]^2) + eps) * w, then each pair rotated by the angle of (t, i)
-// One workgroup per head h and token t. The part `heads` says which heads there are and where they are stored.
+// One workgroup per head h and token t. The part `heads` defines which heads there are and where they are stored.
 // Declared first: naga miscounts constants that follow a computed array size.
 override WIDTH: u32 = 256u;
 override HALF: u32 = 128u;
-// Distance of the elements of a pair: half a head, a quarter with 2-D RoPE, or one.
+// Distance between the elements of a pair: half a head, a quarter with 2-D RoPE, or one.
 override PAIR_STRIDE: u32 = 128u;
-// Whether queries and keys are normed, with weights; whether values are, without.
+// Whether queries and keys are normed, with weights; whether values are normed, without weights.
 override QK_NORM: u32 = 1u;
 override V_NORM: u32 = 1u;
 //#use reduce
@@ -16,7 +16,7 @@ struct Params {
     heads: u32,
     kv_heads: u32,
     slots: u32,
-    // First element of a token's heads, and elements of a row.
+    // First element of a token's heads, and the row length in elements.
     q_first: u32,
     q_stride: u32,
     k_first: u32,

@@ -1,5 +1,4 @@
-//! One workgroup per head and token. Queries, keys and values go in one dispatch where a kernel may bind nine buffers, else in
-//! two.
+//! One workgroup per head and token. Queries, keys and values take one dispatch if a kernel may bind nine buffers, else two.
 
 use bytemuck::NoUninit;
 
@@ -94,8 +93,8 @@ pub(super) fn with_caches(op: &QkvRope, call: &GpuCall<'_>) -> Vec<Dispatch> {
     vec![q, store(op, STORED, call)]
 }
 
-/// Stores keys and values in their KV caches. `inputs` are the operation's inputs by number: raw keys, raw values, the keys' norm, the RoPE table
-/// and both caches.
+/// Stores keys and values in their KV caches. `inputs` are indices of the op's inputs: raw keys, raw values, the keys' norm, the RoPE table and
+/// both caches.
 pub(crate) fn store(op: &QkvRope, inputs: [usize; 6], call: &GpuCall<'_>) -> Dispatch {
     let params = kv_params(op, inputs, call);
     let t = call.input(inputs[0]).shape.rows();
@@ -123,7 +122,7 @@ fn kv_dispatch(op: &QkvRope, inputs: [usize; 6], call: &GpuCall<'_>) -> Dispatch
     dispatch.write(BufferRef::Input(inputs[4])).write(BufferRef::Input(inputs[5]))
 }
 
-/// With the sequences of the pass, the last input, where the KV caches are pools of pages.
+/// Binds the sequences of the pass, the last input, if the KV caches are pools of pages.
 fn with_sequences(op: &QkvRope, dispatch: Dispatch, call: &GpuCall<'_>) -> Dispatch {
     let last = call.inputs() - 1;
     match op.paging {
@@ -132,7 +131,7 @@ fn with_sequences(op: &QkvRope, dispatch: Dispatch, call: &GpuCall<'_>) -> Dispa
     }
 }
 
-/// First element of a token's heads, and elements from one token to the next.
+/// First element of a token's heads, and the stride between tokens in elements.
 fn place(columns: Columns, x: &Type) -> (u32, u32) {
     let word = |n: usize| u32::try_from(n).expect("rows of activations are short");
     (word(columns.first), word(x.shape.width()))
@@ -149,14 +148,14 @@ fn head_dispatch(width: usize, (form, axes): (HeadForm, usize), facts: &DeviceFa
 }
 
 impl HeadForm {
-    /// With the constants of kernels that norm heads, where they are not those of all norms.
+    /// Sets the constants of kernels that norm heads, if they are not the defaults.
     pub(crate) fn norms(self, dispatch: Dispatch) -> Dispatch {
         let dispatch = if self.qk_norm { dispatch } else { dispatch.constant("QK_NORM", 0u32) };
         if self.v_norm { dispatch } else { dispatch.constant("V_NORM", 0u32) }
     }
 }
 
-/// A lane per rotated pair of a head, as far as a workgroup goes.
+/// One lane per RoPE pair of a head, up to the maximum workgroup size.
 pub(super) fn lanes(width: usize) -> usize {
     (width / 2).next_power_of_two().clamp(32, 256)
 }
@@ -171,14 +170,14 @@ mod tests {
     use crate::gpu::DeviceFacts;
 
     #[test]
-    fn lanes_follow_the_head() {
+    fn lanes_by_head_width() {
         for (width, want) in [(16, 32), (48, 32), (64, 32), (256, 128), (512, 256), (1024, 256)] {
             assert_eq!(lanes(width), want, "heads of {width}");
         }
     }
 
     #[test]
-    fn one_dispatch_where_nine_buffers_can_be_bound() {
+    fn one_dispatch_if_nine_buffers_can_be_bound() {
         assert!(!fuses(&DeviceFacts::floor(), false));
         let nine = DeviceFacts { storage_buffers: 9, ..DeviceFacts::floor() };
         assert!(fuses(&nine, false) && !fuses(&nine, true));

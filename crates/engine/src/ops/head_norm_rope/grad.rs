@@ -24,12 +24,12 @@ static ROTATED: Part = Part {
     source: include_str!("inverse_rotation/rotated.wgsl"),
 };
 
-/// Gradient of [`super::HeadNormRope`] with respect to its rows: takes `x`, `dy` and, where heads are rotated, weight and RoPE table.
+/// Gradient of [`super::HeadNormRope`] with respect to `x`. Inputs: `x`, `dy` and, if heads are rotated, weight and RoPE table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeadNormRopeGrad {
-    /// Numbers in a head.
+    /// Elements per head.
     pub width: usize,
-    /// Norm and pairs, as in the operation it belongs to.
+    /// Norm and pairs of the forward op.
     pub form: HeadForm,
 }
 

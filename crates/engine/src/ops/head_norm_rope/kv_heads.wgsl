@@ -1,5 +1,5 @@
-// Heads 0..kv_heads are keys (with weight and RoPE), the next kv_heads are values (with neither). Both are stored in the KV caches, in the slot of
-// the token's position; tokens beyond the live ones are not stored.
+// Heads 0..kv_heads are keys (with norm weight and RoPE), the next kv_heads are values (with neither). Both are stored in the KV caches, in the
+// slot of the token's position; tokens that are not live are not stored.
 //#use kv_store
 @group(0) @binding(2) var<storage, read> k_raw: array<f32>;
 @group(0) @binding(3) var<storage, read> v_raw: array<f32>;

@@ -1,7 +1,7 @@
-//! `y[t, h, :] = rotate(x[t, h, :] · (mean(x[t, h, :]²) + eps)^(-1/2) · w)`: the RMS norm of each head, where it has one, then RoPE.
+//! `y[t, h, :] = rotate(x[t, h, :] · (mean(x[t, h, :]²) + eps)^(-1/2) · w)`: the RMS norm of each head, if it has one, then RoPE.
 //!
-//! The rotation takes element `i` of a head with element `i + width / 2`, or elements `2i` and `2i + 1` ([`RopePairs`]); 2-D RoPE does the same in each half of
-//! a head, with one axis of the position for each half. Cosines and sines come in a table per token, made by [`rope_table`].
+//! RoPE pairs element `i` of a head with element `i + width / 2`, or elements `2i` and `2i + 1` ([`RopePairs`]); 2-D RoPE does so in each half of
+//! a head, with one axis of the position per half. Cosines and sines are in a table per token, computed by [`rope_table`].
 
 pub(crate) mod cases;
 mod forward;

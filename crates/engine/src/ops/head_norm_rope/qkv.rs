@@ -1,5 +1,5 @@
-//! Norms and rotates queries and keys, norms values (see [`HeadForm`]), and stores keys and values in their KV caches: the step between the projections of a layer
-//! and its attention.
+//! Norms and rotates queries and keys, norms values (see [`HeadForm`]), and stores keys and values in their KV caches: the step between the
+//! projections of a layer and its attention.
 //!
 //! `k_cache[(position + t) % slots] = rotate(norm(k[t]) · k_norm)`, `v_cache[…] = norm(v[t])` for the live tokens, and `q` as in
 //! `head_norm_rope` for all tokens.
@@ -17,14 +17,14 @@ use crate::{
     precision::Q8_GROUP,
 };
 
-/// What keys and values are read from and stored in.
+/// The inputs of storing keys and values, and their caches.
 #[derive(Debug, Clone, Copy)]
 pub struct KvStoreInputs {
     /// Raw keys `[t, k·e]`.
     pub k: Slice,
-    /// Raw values `[t, k·e]`; the raw keys again where a layer has no projection of its own for them.
+    /// Raw values `[t, k·e]`; the raw keys again if a layer has no value projection.
     pub v: Slice,
-    /// Weight of the keys' norm `[e]`; `rope` again where keys have none.
+    /// Weight of the keys' norm `[e]`; `rope` again if keys have none.
     pub k_norm: Value,
     /// Cosines and sines `[t, e/2, 2]`.
     pub rope: Value,
@@ -32,7 +32,7 @@ pub struct KvStoreInputs {
     pub k_cache: Value,
     /// State `[slots, k, e]` for normed values.
     pub v_cache: Value,
-    /// Where the KV caches are pools of pages, the sequences of the pass.
+    /// With KV pools, the sequences of the pass.
     pub sequences: Option<Sequences>,
 }
 
@@ -86,13 +86,13 @@ impl Op for QkvRope {
         assert_eq!(k_cache, v_cache, "qkv_rope: both caches have one type");
         assert_eq!(k_cache.shape.dims()[1..], [kv_heads, self.width], "qkv_rope: {k} to {k_cache}");
         let whole = k_cache.element != Element::Q8 || self.width.is_multiple_of(Q8_GROUP);
-        assert!(whole, "heads of {} are no whole groups of {k_cache}", self.width);
+        assert!(whole, "heads of {} are not whole groups of {k_cache}", self.width);
         if let Some(paging) = self.paging {
             paging.check(inputs[inputs.len() - 1], t, k_cache);
         }
         let q = self.q.map(|columns| {
             let q = inputs[input::Q];
-            assert_eq!(q.shape.rows(), t, "qkv_rope: queries {q} beside keys {k}");
+            assert_eq!(q.shape.rows(), t, "qkv_rope: queries {q} for keys {k}");
             Type::f32([t, columns.heads(q, self.width), self.width])
         });
         q.into_iter().collect()

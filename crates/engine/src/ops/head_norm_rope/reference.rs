@@ -9,7 +9,7 @@ impl HeadForm {
         self.rotated(x, weight, rope, 1, y);
     }
 
-    /// The same for positions of several axes.
+    /// One head with positions of several axes.
     pub(super) fn rotated(
         &self,
         x: &[f32],
@@ -34,7 +34,7 @@ fn norm_scale(x: &[f32], eps: f32) -> f32 {
     1.0 / (mean + eps).sqrt()
 }
 
-/// The norm of a head with its weight and `eps`, where there is one, and the rotation of elements that are `stride` apart.
+/// The norm of a head with its weight and `eps`, if it has one, and the rotation of elements that are `stride` apart.
 fn norm_rope_pairs(
     x: &[f32],
     norm: Option<(&[f32], f32)>,
@@ -57,7 +57,7 @@ pub(crate) fn assert_table(rope: &Type, t: usize, width: usize) {
     assert_eq!(rope.shape.dims(), [t, width / 2, 2], "the table of {t} tokens, heads of {width}");
 }
 
-/// Stores keys and values in their caches; `inputs` are the operation's inputs by number, in the order of [`KvStoreInputs`].
+/// Stores keys and values in their caches; `inputs` are indices of the op's inputs, in the order of [`KvStoreInputs`].
 pub(crate) fn store_heads(op: &QkvRope, inputs: [usize; 6], call: &CpuCall<'_>) {
     let [k, v, k_norm, rope, k_cache, v_cache] = inputs;
     let (width, cache) = (op.width, &call.input(k_cache).shape);
@@ -86,7 +86,7 @@ mod tests {
     use super::super::{HeadForm, RopePairs};
 
     #[test]
-    fn pairs_are_half_a_head_apart_and_rotate_by_their_own_angles() {
+    fn pairs_are_half_a_head_apart_and_have_separate_angles() {
         let (x, weight) = ([1.0, 2.0, 2.0, 4.0], [1.0, 1.0, 2.0, 1.0]);
         let mut y = [0.0; 4];
         // The first pair rotates by a right angle, the second not at all.
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn each_axis_of_2d_rope_rotates_its_half() {
         let mut y = [0.0; 4];
-        // A right angle along the first axis, none along the second: pairs are neighbours in heads of four.
+        // A right angle along the first axis, none along the second: in heads of four, pairs are adjacent.
         HeadForm::from(0.0).rotated(&[1.0; 4], &[1.0; 4], &[0.0, 1.0, 1.0, 0.0], 2, &mut y);
         assert_eq!(y, [-1.0, 1.0, 1.0, 1.0]);
     }

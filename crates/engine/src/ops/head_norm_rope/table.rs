@@ -1,4 +1,4 @@
-//! The angles of rotary position embedding, as cosines and sines made in f64: kernels' own are too coarse for far positions.
+//! Cosines and sines of rotary position embedding, computed in f64: those of kernels are too inaccurate at large positions.
 
 /// `[positions, width / 2, 2]`: cosine and sine of `position · base^(-2i / width) / factors[i]` for each pair `i` of a head.
 ///
@@ -34,7 +34,7 @@ mod tests {
     use super::rope_table;
 
     #[test]
-    fn far_positions_are_exact_and_huge_factors_stand_still() {
+    fn large_positions_are_exact_and_huge_factors_do_not_rotate() {
         assert_eq!(rope_table(0..1, 1e4, 4, None), [1.0, 0.0, 1.0, 0.0]);
         let far = rope_table(262_143..262_144, 1e6, 4, Some(&[1.0, 1e30]));
         // The first pair rotates by 262143 radians.

@@ -1,18 +1,18 @@
-//! The operations as data, for their definitions and their kernels alike.
+//! The ops as data, shared by their definitions and kernels.
 
 use crate::ops::{Columns, sequences::Paging};
 
-/// How heads are prepared for attention. Gemma 4's form is made from its `eps` alone.
+/// How heads are prepared for attention. Gemma 4's form is built from its `eps` alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeadForm {
-    /// Added to the mean of norms, inside the root.
+    /// The eps of the norms.
     pub eps: f32,
-    /// Whether queries and keys are normed, with a weight each. Where they are not, the RoPE table stands in the weight's place among the
-    /// inputs and is not read there.
+    /// Whether queries and keys are normed, with a weight each. If not, the RoPE table takes the place of the weight among the inputs and is not
+    /// read there.
     pub qk_norm: bool,
     /// Whether values are normed, without a weight.
     pub v_norm: bool,
-    /// Which elements of a head rotate together.
+    /// Which elements of a head RoPE rotates together.
     pub pairs: RopePairs,
 }
 
@@ -32,7 +32,7 @@ impl From<f32> for HeadForm {
 }
 
 impl HeadForm {
-    /// Distance between the elements of a pair, in heads of this width whose positions have so many axes.
+    /// Distance between the elements of a pair, in heads of this width with positions of `axes` axes.
     pub(super) fn stride(&self, width: usize, axes: usize) -> usize {
         match self.pairs {
             RopePairs::Halves => width / 2 / axes,
@@ -41,12 +41,12 @@ impl HeadForm {
     }
 }
 
-/// Norm of each head, then its rotation.
+/// Head norm, then RoPE.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeadNormRope {
-    /// Numbers in a head.
+    /// Elements per head.
     pub width: usize,
-    /// Norm and pairs: those of queries and keys where heads are rotated, else those of values.
+    /// Norm and pairs: those of queries and keys if heads are rotated, else those of values.
     pub form: HeadForm,
     /// The columns of the heads.
     pub columns: Columns,
@@ -54,10 +54,10 @@ pub struct HeadNormRope {
     pub axes: usize,
 }
 
-/// Head norms, rotation and cache write.
+/// Head norms, RoPE and KV cache writes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QkvRope {
-    /// Numbers in a head.
+    /// Elements per head.
     pub width: usize,
     /// Norms and pairs.
     pub form: HeadForm,
@@ -65,13 +65,13 @@ pub struct QkvRope {
     pub k: Columns,
     /// The columns of the values' heads.
     pub v: Columns,
-    /// The columns of the queries' heads, if there are any.
+    /// The columns of the queries' heads, if any.
     pub q: Option<Columns>,
-    /// Where the KV caches are pools of pages, whose rows are whose; the last input holds the sequences then.
+    /// With KV pools: how the rows belong to sequences; the last input then holds the sequences.
     pub paging: Option<Paging>,
 }
 
-/// Input numbers, as [`super::KvStoreInputs`] orders them; the raw queries and the weight of their norm follow.
+/// Input indices in the order of [`super::KvStoreInputs`]; the raw queries and the weight of their norm follow.
 pub(super) mod input {
     pub(crate) const K: usize = 0;
     pub(crate) const V: usize = 1;
@@ -81,6 +81,6 @@ pub(super) mod input {
     pub(crate) const V_CACHE: usize = 5;
     pub(crate) const Q: usize = 6;
     pub(crate) const Q_NORM: usize = 7;
-    /// The inputs that keys and values are read from and stored in.
+    /// The inputs and caches of keys and values.
     pub(crate) const STORED: [usize; 6] = [K, V, K_NORM, ROPE, K_CACHE, V_CACHE];
 }

@@ -1,4 +1,4 @@
-// ids[i] = given[i], or latest[slot] where given[i] names a slot     one lane per row
+// ids[i] = given[i], or latest[slot] if given[i] names a slot     one lane per row
 struct Params {
     rows: u32,
     slots: u32,

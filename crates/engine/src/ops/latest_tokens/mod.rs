@@ -1,4 +1,4 @@
-//! The latest token of each sequence, kept on the device: the next batched pass reads it there before the host has seen it.
+//! The latest token of each sequence, kept on the device: the next batched pass reads it before the host does.
 
 pub(crate) mod cases;
 
@@ -16,32 +16,32 @@ static GATHER: Kernel =
 static SCATTER: Kernel =
     Kernel { name: "latest_tokens/scatter", source: include_str!("scatter.wgsl") };
 
-/// Rows of a workgroup.
+/// Rows per workgroup.
 const ROWS: usize = 64;
 
-/// Ids that the host knows, and the latest tokens of the slots named by the others.
+/// Replaces ids that name a slot by the latest token in that slot; other ids are copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatherTokens;
 
 impl GatherTokens {
-    /// Set in an id that is the number of a slot.
+    /// The bit that marks an id as a slot index.
     pub const ON_DEVICE: u32 = 1 << 31;
 }
 
 /// Writes the tokens of the live rows to their sequences' slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScatterTokens {
-    /// Whose rows are whose.
+    /// How rows belong to sequences.
     pub paging: Paging,
 }
 
 impl Graph {
-    /// Ids `[t]`: those given, or the token in the slot of the state `latest` that a given one names with [`GatherTokens::ON_DEVICE`].
+    /// Ids `[t]`: `given`, with ids marked by [`GatherTokens::ON_DEVICE`] replaced by the token in that slot of the state `latest`.
     pub fn gather_tokens(&mut self, given: Value, latest: Value) -> Value {
         self.apply(GatherTokens, &[given, latest])
     }
 
-    /// Writes the tokens `[t]` of the live rows to the slots of the state `latest` that their sequences have.
+    /// Writes the tokens `[t]` of the live rows to their sequences' slots of the state `latest`.
     pub fn scatter_tokens(&mut self, latest: Value, tokens: Value, sequences: Sequences) {
         let op = ScatterTokens { paging: sequences.paging };
         self.apply_all(op, &[latest, tokens, sequences.value]);

@@ -26,8 +26,8 @@ pub(crate) fn cases() -> Vec<Case> {
         }
         cases.push(sample(&[2.0, 1.0, low, low], draw).seed(number));
     }
-    let many = (0..40).map(|seed| sample(&falling(64), PLAIN).seed(seed).step(5, 1));
-    cases.extend(many);
+    let seeds = (0..40).map(|seed| sample(&falling(64), PLAIN).seed(seed).step(5, 1));
+    cases.extend(seeds);
     cases.push(sample(&[low, low], PLAIN).gives(&[1000.0]));
     cases.push(sample(&[3.0, 2.9], Draw { temperature: 0.0, ..PLAIN }).gives(&[1000.0]));
     cases.push(sample(&[3.0, 2.5, 1.0, 0.0], Draw { top_p: 0.5, ..PLAIN }).gives(&[1000.0]));
@@ -37,7 +37,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// The lists of three tokens.
+/// The candidates of three tokens.
 fn lists() -> Case {
     Case::new("sample", "three lists", |g: &mut Graph| {
         let (ids, logits) =
@@ -52,7 +52,7 @@ fn lists() -> Case {
     .step(40, 2)
 }
 
-/// Lists of different sequences, each with its own way to draw, seed and position.
+/// Candidates of different sequences, each with its own sampling parameters, seed and position.
 fn rows() -> Case {
     let draws = [
         PLAIN,

@@ -1,18 +1,18 @@
-//! The definition of the draw.
+//! The CPU reference of sampling.
 
 use super::Draw;
 use crate::graph::Step;
 
-/// Below this an exponential has no normal f32.
+/// Below this argument, the exponential is not a normal f32.
 const LEAST_EXPONENT: f32 = -87.0;
-/// Stands for any temperature below it, so that divisions stay finite.
+/// The minimum temperature, so that divisions stay finite.
 const LEAST_TEMPERATURE: f32 = 1e-6;
-/// Stands for minus infinity before a division.
+/// Replaces minus infinity before a division.
 const LEAST_DIFFERENCE: f32 = -1e30;
 
-/// Which entry of the list is drawn; `uniform` lies in [0, 1).
+/// The index of the drawn candidate; `uniform` is in [0, 1).
 pub(super) fn choose(logits: &[f32], draw: &Draw, uniform: f32) -> usize {
-    // Nothing may be chosen: all logits are minus infinity.
+    // All logits are minus infinity: no candidate is allowed.
     if draw.temperature <= 0.0 || logits[0] < -3.0e38 {
         return 0;
     }
@@ -33,7 +33,7 @@ pub(super) fn choose(logits: &[f32], draw: &Draw, uniform: f32) -> usize {
     chosen
 }
 
-/// How many entries the filters leave: all of them drop the end of the list.
+/// The number of candidates that the filters keep: all filters drop the end of the list.
 fn kept(logits: &[f32], draw: &Draw) -> usize {
     let k = if draw.top_k >= 1.0 { (draw.top_k as usize).min(logits.len()) } else { logits.len() };
     let weights = weights(&logits[..k], 1.0);
@@ -50,7 +50,7 @@ fn kept(logits: &[f32], draw: &Draw) -> usize {
     kept
 }
 
-/// `e^((l − l_max) / t)`, with no denormals.
+/// `e^((l − l_max) / t)`, without denormals.
 fn weights(logits: &[f32], temperature: f32) -> Vec<f32> {
     let weight = |logit: &f32| {
         let exponent = (logit - logits[0]).max(LEAST_DIFFERENCE) / temperature;
@@ -59,15 +59,15 @@ fn weights(logits: &[f32], temperature: f32) -> Vec<f32> {
     logits.iter().map(weight).collect()
 }
 
-/// The random number of a list, in [0, 1): 24 bits of a hash of the run's seed and of the position of its token, which is the run's last
-/// one where there is one list.
+/// The random value of a row, in [0, 1): 24 bits of a hash of the pass's seed and the row's position; a single row has the position of the
+/// pass's last token.
 pub(super) fn uniform(step: &Step, row: usize, rows: usize) -> f32 {
     let token = if rows == 1 { step.count.wrapping_sub(1) } else { row as u32 };
     let position = step.position.wrapping_add(token);
     (mix(mix(step.seed).wrapping_add(position)) >> 8) as f32 / (1 << 24) as f32
 }
 
-/// One step of a linear congruential generator and the permutation PCG puts after it.
+/// One step of a linear congruential generator, and PCG's output permutation.
 fn mix(x: u32) -> u32 {
     let state = x.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
     let word = ((state >> ((state >> 28) + 4)) ^ state).wrapping_mul(277_803_737);

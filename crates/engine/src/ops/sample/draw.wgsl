@@ -1,4 +1,4 @@
-// A token from a sorted list: top-k, top-p and min-p keep its beginning, temperature, draw     one workgroup for each list
+// Samples a token from a sorted list: top-k, top-p and min-p keep a prefix, then temperature, then the draw     one workgroup per list
 struct Params {
     k: u32,
     rows: u32,
@@ -29,7 +29,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         sh_tempered[lane] = weight(difference / max(temperature, 1.0e-6));
     }
     workgroupBarrier();
-    // One lane walks the list, so that sums run in its order.
+    // One lane walks the list, so that sums are accumulated in its order.
     if lane == 0u {
         let fixed = temperature <= 0.0 || logits[first] < -3.0e38;
         token[group.x] = ids[first + select(choose(kept(), group.x), 0u, fixed)];

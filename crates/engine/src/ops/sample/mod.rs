@@ -1,8 +1,8 @@
-//! Draws a token from a list of the largest logits: top-k, top-p, min-p, then temperature, then the draw.
+//! Samples a token from the sorted list of the largest logits: top-k, top-p, min-p, then temperature, then the draw.
 //!
-//! `u` comes from a hash of the run's seed and the position of its last token, so a run can be repeated, and no state is
-//! kept. Several lists are those of a run's tokens, each drawn as if its token were the last. Sums run in the order of the list, on
-//! the CPU and on the GPU.
+//! `u` is a hash of the pass's seed and the position of its last token, so a pass is reproducible and no state is kept. Several lists belong
+//! to the tokens of a pass, each drawn as if its token were the last. Sums are accumulated in the order of the list, on the CPU and on the
+//! GPU.
 
 pub(crate) mod cases;
 mod cpu;
@@ -23,25 +23,25 @@ use crate::{
 
 static DRAW: Kernel = Kernel { name: "sample/draw", source: include_str!("draw.wgsl") };
 
-/// Draws from a sorted list. Inputs: ids, logits, numbers of the draw, and the state where the token goes.
+/// Samples from sorted lists. Inputs: ids, logits, a [`Draw`] as `[4]`, and optionally the state for the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
-    /// The token goes into a state rather than to a result.
+    /// Whether the token is written to a state instead of an output.
     pub into: bool,
-    /// Where lists are of different sequences: each has a [`Draw`] of its own, and the last input holds their positions and seeds.
+    /// If lists belong to different sequences: each has its own [`Draw`], and the last input holds their positions and seeds.
     pub paging: Option<Paging>,
 }
 
-/// How to draw, as it is written to the input of a run.
+/// Sampling parameters, as written to the input of a pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Draw {
-    /// Divides the logits; 0 or less takes the first of the list.
+    /// Divides the logits; 0 or less: greedy.
     pub temperature: f32,
-    /// Keeps the shortest beginning of the list with at least this probability; 1 or more keeps all.
+    /// Keeps the shortest prefix of the list with at least this probability; 1 or more keeps all.
     pub top_p: f32,
-    /// Drops what is less than this times as likely as the first; 0 or less keeps all.
+    /// Drops candidates with less than this times the probability of the first; 0 or less keeps all.
     pub min_p: f32,
-    /// Keeps this many; 0 or less keeps all.
+    /// Keeps this number of candidates; 0 or less keeps all.
     pub top_k: f32,
 }
 
@@ -52,13 +52,12 @@ impl From<Draw> for [f32; 4] {
 }
 
 impl Graph {
-    /// A token, ids `[1]`, from ids `[k]` and logits `[k]`, largest first; `draw` `[4]` holds a [`Draw`]. From lists `[t, k]`, ids
-    /// `[t]`.
+    /// A token `[1]` from ids `[k]` and logits `[k]`, largest first; `draw` `[4]` holds a [`Draw`]. From lists `[t, k]`, tokens `[t]`.
     pub fn sample(&mut self, ids: Value, logits: Value, draw: Value) -> Value {
         self.apply(Sample { into: false, paging: None }, &[ids, logits, draw])
     }
 
-    /// Tokens `[t]` of different sequences, each drawn with the seed and at the position of its sequence; `draws` `[t, 4]` holds a [`Draw`] for
+    /// Tokens `[t]` of different sequences, each drawn with the seed and position of its sequence; `draws` `[t, 4]` holds a [`Draw`] for
     /// each.
     pub fn sample_rows(
         &mut self,
@@ -71,7 +70,7 @@ impl Graph {
         self.apply(op, &[ids, logits, draws, sequences.value])
     }
 
-    /// Writes the tokens into the state `[t]`, from which the next run reads them.
+    /// Writes the tokens to the state `[t]`, from which the next pass reads them.
     pub fn sample_into(&mut self, state: Value, ids: Value, logits: Value, draw: Value) {
         self.apply_all(Sample { into: true, paging: None }, &[ids, logits, draw, state]);
     }
@@ -89,7 +88,7 @@ impl Op for Sample {
             && (1..=TopK::MOST).contains(&ids.shape.width());
         assert!(fits, "sample: {ids} with logits {logits}");
         let draws = if self.paging.is_some() { ids.shape.rows() } else { 1 };
-        assert_eq!(draw.shape.len(), draws * 4, "sample: numbers of the draw {draw}");
+        assert_eq!(draw.shape.len(), draws * 4, "sample: parameters {draw}");
         if let Some(paging) = self.paging {
             let [sequences] = state else { panic!("sample: sequences after the draws") };
             paging.check_rows(sequences, ids.shape.rows());

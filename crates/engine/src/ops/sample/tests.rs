@@ -1,4 +1,4 @@
-//! The draw against the distribution it promises.
+//! Sampled frequencies against the expected distribution.
 
 use super::{
     Draw,
@@ -13,7 +13,7 @@ fn steps(count: u32) -> impl Iterator<Item = Step> {
     (0..count).map(|position| Step { position, count: 1, seed: 42, reserved: 0 })
 }
 
-/// Shares of many draws.
+/// Frequencies of many draws.
 fn shares(draw: Draw) -> [f64; 6] {
     const DRAWS: u32 = 40_000;
     let mut shares = [0.0; 6];
@@ -25,7 +25,7 @@ fn shares(draw: Draw) -> [f64; 6] {
 
 fn check(draw: Draw, wanted: [f64; 6]) {
     let shares = shares(draw);
-    // Four deviations of a share of 40,000 draws are at most 0.01.
+    // Four standard deviations of a frequency over 40,000 draws are at most 0.01.
     let close = shares.iter().zip(wanted).all(|(got, want)| (got - want).abs() < 0.01);
     assert!(close, "{draw:?}: {shares:?}, not {wanted:?}");
     let dropped = shares.iter().zip(wanted).filter(|(_, want)| *want == 0.0);
@@ -33,7 +33,7 @@ fn check(draw: Draw, wanted: [f64; 6]) {
 }
 
 #[test]
-fn shares_follow_the_filters() {
+fn frequencies_match_the_filters() {
     check(PLAIN, [0.550_447, 0.333_863, 0.074_495, 0.027_405, 0.010_082, 0.003_709]);
     let three = [0.574_097, 0.348_207, 0.077_696, 0.0, 0.0, 0.0];
     check(Draw { top_k: 3.0, ..PLAIN }, three);
@@ -42,7 +42,7 @@ fn shares_follow_the_filters() {
     check(Draw { top_p: 0.5, ..PLAIN }, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
     check(Draw { min_p: 2.0, ..PLAIN }, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
     check(Draw { temperature: 0.0, ..PLAIN }, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
-    // Filters see the logits as they were, not divided by the temperature.
+    // Filters use the logits before the temperature is applied.
     check(
         Draw { top_k: 3.0, temperature: 2.0, ..PLAIN },
         [0.466_299, 0.363_154, 0.170_547, 0.0, 0.0, 0.0],
@@ -54,9 +54,9 @@ fn uniforms_are_below_one_and_differ_by_seed_and_position() {
     let of = |seed, position| uniform(&Step { position, count: 1, seed, reserved: 0 }, 0, 1);
     assert_ne!(of(1, 5), of(2, 5));
     assert_ne!(of(1, 5), of(1, 6));
-    // Only the last token's position counts, not how the prompt was cut.
+    // Only the last token's position counts, not how the prompt was split into passes.
     assert_eq!(of(1, 5), uniform(&Step { position: 2, count: 4, seed: 1, reserved: 0 }, 0, 1));
-    // Of several lists each is drawn at its own token's position.
+    // Each of several lists is drawn at its own token's position.
     assert_eq!(of(1, 5), uniform(&Step { position: 3, count: 4, seed: 1, reserved: 0 }, 2, 4));
     let mean = steps(10_000).map(|step| f64::from(uniform(&step, 0, 1))).sum::<f64>() / 1e4;
     assert!((mean - 0.5).abs() < 0.02, "{mean}");

@@ -24,7 +24,7 @@ static QUERIES: Part =
 static KEYS: Part =
     Part { kind: "side", name: "side/keys", source: include_str!("side/keys.wgsl") };
 
-/// The fewest rows of the other side that a workgroup takes.
+/// The minimum number of rows of the other side per workgroup.
 const LEAST_OTHERS: usize = 128;
 
 #[derive(Clone, Copy, NoUninit)]
@@ -33,7 +33,7 @@ struct DeltaParams {
     rows: u32,
 }
 
-/// A whole sequence over itself, and the log-sum-exp of its rows.
+/// Attention of packed sequences over themselves, with the log-sum-exp of each row.
 pub(super) fn forward(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let problem = Problem::new(Mask::Causal { window }, call);
     let tile = FlashTile::new(problem.width, call.facts);
@@ -63,7 +63,7 @@ pub(super) fn gradients(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch
         let blocks = own.div_ceil(ROWS);
         let chunks = chunks(blocks * problem.kv_heads, others, LEAST_OTHERS);
         let (results, output) = (own * problem.kv_heads * problem.width, BufferRef::Output(output));
-        // Scratch memory 0 holds the deltas, which all three read.
+        // Scratch buffer 0 holds the deltas, which all three gradients read.
         let sums = if chunks > 1 { parts_at(1, results, chunks) } else { output };
         let dispatch = Dispatch::new(&GRADIENTS)
             .indexing(&Params { splits: word(chunks), ..problem.params() })

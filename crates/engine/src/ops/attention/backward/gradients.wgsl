@@ -1,13 +1,13 @@
 // result[i] = sum over j of w[i, j] * c[j], where w = P or P * (dP - delta), P = e^(a[i] . a[j] - log_sum), dP = b[i] . b[j]
-// One workgroup per block of ROWS of the own side i and kv head, over tiles of OTHERS of the other side j. The part `side` says which side queries
-// are: rows of queries over keys give dq, keys over rows of queries give dk and, with plain P, dv. Where there are few blocks, several workgroups
-// share one: each takes every p.splits-th tile and writes partial sums.
+// One workgroup per block of ROWS of the own side i and kv head, over tiles of OTHERS of the other side j. The part `side` defines which side
+// the queries are: rows of queries over keys give dq, keys over rows of queries give dk and, with PLAIN, dv. If there are too few blocks,
+// several workgroups share one: each takes every p.splits-th tile and writes partial sums.
 override WIDTH: u32 = 256u;
 override DIM4: u32 = 64u;
 override STAGE: u32 = 4u;
-// Rows that a lane sums its vec4 for.
+// Rows per lane; a lane accumulates one vec4 of each.
 override EACH: u32 = 8u;
-// 1: weights are P, and the other side's dy is summed.
+// 1: the weights are P, and the other side's dy is accumulated.
 override PLAIN: u32 = 0u;
 //#use indexing
 //#use side
@@ -16,9 +16,9 @@ override PLAIN: u32 = 0u;
 const WG: u32 = 256u;
 const ROWS: u32 = 32u;
 const OTHERS: u32 = 64u;
-// A row of products in vec4s of others.
+// vec4s of others in a row of dot products.
 const KEYS4: u32 = 16u;
-// Lanes that weight one row.
+// Lanes that compute the weights of one row.
 const LANES: u32 = 8u;
 
 @group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
@@ -67,7 +67,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         workgroupBarrier();
         if my_row < ROWS {
             for (var i = 0u; i < min(OTHERS, span.y - tile); i += 4u) {
-                // Others past the last one have weight 0 and are clamped to the last one.
+                // Others out of range have weight 0 and are clamped to the last one.
                 let others = mat4x4<f32>(
                     summand(tile + i, kv_head, dim4),
                     summand(min(tile + i + 1u, span.y - 1u), kv_head, dim4),
@@ -91,9 +91,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
 }
 
-// Where a lane's results are written.
+// Where a lane stores its results.
 struct Place {
-    // After those of the workgroups that share the block and take earlier tiles.
+    // Offset of this workgroup's partial sums.
     start: u32,
     first: u32,
     my_row: u32,
@@ -127,7 +127,7 @@ fn weigh(own: u32, others: vec4<u32>, end: u32, kv_head: u32, scores: vec4<f32>)
     return select(vec4(0.0), exp(scores - log_sum4(own, last, kv_head)), seen);
 }
 
-// Dot products of a block and a tile: a . a first, b . b second. A lane computes four neighbours of rows r and r + 16.
+// Dot products of a block and a tile: a . a first, b . b second. A lane computes four adjacent others for rows r and r + 16.
 fn multiply(second: bool, first: u32, tile: u32, end: u32, kv_head: u32, id: u32) {
     let r = id / KEYS4;
     let o = id % KEYS4;
@@ -140,7 +140,7 @@ fn multiply(second: bool, first: u32, tile: u32, end: u32, kv_head: u32, id: u32
         }
         for (var i = id; i < OTHERS * STAGE; i += WG) {
             let n = i / STAGE;
-            // Other 4a + b is stored at b * 16 + a, so that lanes read neighbours.
+            // Other 4a + b is stored at b * 16 + a, so that adjacent lanes read adjacent vec4s.
             sh_other[i % STAGE * OTHERS + n % 4u * KEYS4 + n / 4u] =
                 other4(second, min(tile + n, end - 1u), kv_head, start + i % STAGE);
         }

@@ -18,24 +18,24 @@ use crate::{
     ops::sequences::RowPlaces,
 };
 
-/// Causal attention of packed sequences, without a KV cache: takes `q` `[t, h, e]`, `k` and `v` `[t, k, e]`, and `starts` `u32[t]`, the first
-/// position of each token's sequence; makes `[t, h·e]` and the log-sum-exp of each row `[t, h]`.
+/// Causal attention of packed sequences, without a KV cache. Inputs: `q` `[t, h, e]`, `k` and `v` `[t, k, e]`, and `starts` `u32[t]`, the first
+/// position of each token's sequence. Outputs: `[t, h·e]` and the log-sum-exp of each row `[t, h]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttentionTrain {
-    /// How many positions a token sees, itself included; all without a window.
+    /// The number of positions a token sees, including itself; `None`: all.
     pub window: Option<u32>,
 }
 
-/// Gradient of [`AttentionTrain`]: takes `q`, `k`, `v`, `starts`, its two results and `dy`; makes `dq`, `dk` and `dv`.
+/// Gradient of [`AttentionTrain`]. Inputs: `q`, `k`, `v`, `starts`, the two outputs of the forward op and `dy`. Outputs: `dq`, `dk` and `dv`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttentionGrad {
-    /// As in the operation it belongs to.
+    /// The window of the forward op.
     pub window: Option<u32>,
 }
 
 impl Graph {
-    /// Causal attention of sequences packed one after the other, with a gradient: `[t, h·e]`. `starts` `u32[t]` holds the first position of
-    /// each token's sequence and never decreases.
+    /// Causal attention of packed sequences, with a gradient: `[t, h·e]`. `starts` `u32[t]` holds the first position of each token's sequence
+    /// and never decreases.
     pub fn attention_train(
         &mut self,
         q: Value,
@@ -102,7 +102,7 @@ impl Op for AttentionTrain {
     ) -> Vec<Option<Value>> {
         assert!(
             dy[1].is_none(),
-            "the log-sum-exp of rows is stored for the gradient and has none itself"
+            "the log-sum-exp output is only for the gradient and has none itself"
         );
         let Some(dy) = dy[0] else { return vec![None; 4] };
         let inputs = [node.inputs.as_slice(), &node.outputs, &[dy]].concat();

@@ -19,12 +19,12 @@ pub(crate) fn cases() -> Vec<Case> {
         (70, 3, 3, 72, 70),
         (70, 2, 2, 72, 33),
         (130, 4, 2, 32, 129),
-        // More rows and keys than one tile has, by every width that matrix units take.
+        // More rows and keys than one tile, for every head width that matrix units support.
         (70, 2, 1, 64, 70),
         (67, 4, 2, 128, 66),
         (65, 2, 2, 256, 65),
         (70, 1, 1, 512, 67),
-        // Blocks of rows and tiles of keys of the kernel without matrix units: whole ones, one token more, blocks without live tokens.
+        // Blocks of rows and tiles of keys of the kernel without matrix units: full ones, one token more, blocks without live tokens.
         (128, 2, 2, 64, 128),
         (129, 2, 1, 64, 129),
         (97, 4, 2, 64, 96),
@@ -34,7 +34,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ] {
         cases.push(bidirectional([t, heads, width], kv_heads, count));
     }
-    // Two tokens that both see both alike: the mean of their values.
+    // Two tokens with equal scores: the mean of their values.
     let zeros = || Data::F32(vec![0.0; 16]);
     let values = [[2.0; 8], [4.0; 8]].concat();
     let even = bidirectional([2, 1, 8], 1, 2).given("q", zeros()).given("k", zeros());
@@ -52,7 +52,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Heads after a product of all three, with norms and rotation.
+/// Heads of a fused QKV projection, with norms and 2-D RoPE.
 fn rope_2d([t, heads, width]: [usize; 3], count: u32) -> Case {
     let all = heads * width;
     let build = move |g: &mut Graph| {
@@ -68,13 +68,13 @@ fn rope_2d([t, heads, width]: [usize; 3], count: u32) -> Case {
     Case::new("attention_rope_2d", name, build).step(0, count).tolerance(tolerance)
 }
 
-/// Scores that outgrow those before, tile after tile.
+/// Scores that grow from tile to tile.
 fn growing(width: usize) -> Case {
     let t = 200;
     let keys = (0..t).flat_map(|key| vec![key as f32 / t as f32; width]).collect();
     let case = bidirectional([t, 1, width], 1, t as u32);
     let case = case.given("q", Data::F32(vec![0.5; t * width])).given("k", Data::F32(keys));
-    // Scores are up to half the width, and so are the arguments of exponentials.
+    // Scores, and so the arguments of exponentials, are up to half the width.
     let tolerance = Tolerance { steps: 128.0, ..Tolerance::EXPONENTIAL.terms(width + t) };
     case.tolerance(tolerance.scores(width as f32 / 2.0))
 }

@@ -26,7 +26,7 @@ pub(super) struct Setting {
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    // Every width and precision, both kernels.
+    // Every head width and cache precision, both kernels.
     for (width, element) in [
         (16, Element::F32),
         (32, Element::Q8),
@@ -48,58 +48,58 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// For queries and keys of random numbers from -1 to 1.
+/// For queries and keys of random values from -1 to 1.
 pub(super) fn score_tolerance(width: usize, terms: usize) -> Tolerance {
     Tolerance::EXPONENTIAL.terms(terms).scores((width as f32).sqrt() / 3.0)
 }
 
 fn settings() -> Vec<Setting> {
-    // Compiling a kernel takes software adapters a second: most of these share a few.
-    let few = |t, heads, slots, window, position, count| {
+    // Compiling a kernel takes a second on software adapters: most settings share kernels.
+    let width_64 = |t, heads, slots, window, position, count| {
         Setting::new(t, heads, 64).cache(slots, window).at(position, count)
     };
     let mut settings = vec![
-        // Split over several workgroups, few and all of them alive.
-        few(1, (8, 2), 700, None, 0, 1),
-        few(1, (8, 2), 700, None, 65, 1),
-        few(1, (8, 2), 700, None, 699, 1),
-        few(3, (4, 1), 300, None, 290, 3),
-        few(5, (1, 1), 300, None, 200, 4),
-        few(1, (9, 1), 257, None, 256, 1),
+        // Split over several workgroups, some or all of them with live keys.
+        width_64(1, (8, 2), 700, None, 0, 1),
+        width_64(1, (8, 2), 700, None, 65, 1),
+        width_64(1, (8, 2), 700, None, 699, 1),
+        width_64(3, (4, 1), 300, None, 290, 3),
+        width_64(5, (1, 1), 300, None, 200, 4),
+        width_64(1, (9, 1), 257, None, 256, 1),
         // Ring buffers that have wrapped, once and many times.
-        few(1, (8, 2), 300, Some(290), 262_143, 1),
-        few(4, (1, 1), 300, Some(290), 1500, 3),
-        few(17, (4, 1), 24, Some(8), 1001, 17),
-        few(65, (8, 2), 72, Some(8), 50, 65),
-        few(65, (1, 1), 164, Some(100), 5000, 65),
-        few(65, (4, 1), 200, None, 100, 65),
-        few(65, (4, 1), 65, None, 0, 65),
-        // Chunks that are not full.
-        few(65, (8, 2), 200, None, 100, 3),
-        few(65, (1, 1), 164, Some(100), 150, 40),
-        few(17, (8, 2), 30, Some(4), 5, 1),
-        few(3, (8, 2), 300, None, 5, 2),
+        width_64(1, (8, 2), 300, Some(290), 262_143, 1),
+        width_64(4, (1, 1), 300, Some(290), 1500, 3),
+        width_64(17, (4, 1), 24, Some(8), 1001, 17),
+        width_64(65, (8, 2), 72, Some(8), 50, 65),
+        width_64(65, (1, 1), 164, Some(100), 5000, 65),
+        width_64(65, (4, 1), 200, None, 100, 65),
+        width_64(65, (4, 1), 65, None, 0, 65),
+        // Partially filled chunks.
+        width_64(65, (8, 2), 200, None, 100, 3),
+        width_64(65, (1, 1), 164, Some(100), 150, 40),
+        width_64(17, (8, 2), 30, Some(4), 5, 1),
+        width_64(3, (8, 2), 300, None, 5, 2),
     ];
-    // Windows: not yet full, just full, past it.
+    // Windows: not yet full, just full, exceeded.
     for position in [0, 6, 7, 8, 30, 1001] {
-        settings.push(few(1, (8, 2), 8, Some(8), position, 1));
-        settings.push(few(3, (4, 1), 10, Some(8), position, 3));
+        settings.push(width_64(1, (8, 2), 8, Some(8), position, 1));
+        settings.push(width_64(3, (4, 1), 10, Some(8), position, 3));
     }
     settings
 }
 
 impl Setting {
-    /// Tokens, heads and kv heads, and the width of heads.
+    /// Tokens, heads and kv heads, and the head width.
     fn new(t: usize, heads: (usize, usize), width: usize) -> Self {
         Self { t, heads, width, slots: t, window: None, position: 0, count: t as u32 }
     }
 
-    /// With so many slots in the KV caches.
+    /// With this number of slots in the KV caches.
     fn cache(self, slots: usize, window: Option<u32>) -> Self {
         Self { slots, window, ..self }
     }
 
-    /// With so many live tokens from a position on.
+    /// With `count` live tokens from `position` on.
     fn at(self, position: u32, count: u32) -> Self {
         Self { position, count, ..self }
     }
@@ -126,7 +126,7 @@ fn graph(element: Element, setting: Setting) -> Case {
         .tolerance(score_tolerance(width, width.max(slots)))
 }
 
-/// Numbers of a cache: infinite where no position has been written, so that a kernel that touches them is found out.
+/// A cache's values: infinite where no position has been written, so that a kernel that reads them fails the case.
 pub(super) fn cache(setting: Setting, salt: usize) -> Data {
     let row = setting.heads.1 * setting.width;
     let written = (setting.position + setting.count) as usize;
@@ -134,13 +134,13 @@ pub(super) fn cache(setting: Setting, salt: usize) -> Data {
         if i / row >= written {
             return f32::INFINITY;
         }
-        // Small steps of an odd size over an odd range: no two neighbours, slots or heads alike.
+        // Small odd steps over an odd range: adjacent elements, slots and heads differ.
         ((i * (salt * 2 + 1) + i / 7) % 1009) as f32 / 1009.0 - 0.5
     };
     Data::F32((0..setting.slots * row).map(number).collect())
 }
 
-/// One visible key: its value comes out whatever the score is.
+/// One visible key: the output is its value, whatever the score.
 fn one_key() -> Case {
     let v: Vec<f32> = (0..16).map(|i| i as f32).collect();
     case(Element::F32, Setting::new(1, (1, 1), 16).cache(1, None).at(0, 1))
@@ -148,8 +148,8 @@ fn one_key() -> Case {
         .gives(&v)
 }
 
-/// Tokens that belong to blocks: in the middle of a chunk, at its ends, two beside each other, longer than the window, and one
-/// whose end is not there yet.
+/// Tokens of blocks: in the middle of a chunk, at its ends, two adjacent blocks, one longer than the window, and one that ends after the
+/// chunk.
 fn blocks() -> Vec<Case> {
     let chunk = |t, heads, window: u32, position, count| {
         Setting::new(t, heads, 64).cache(window as usize + t - 1, Some(window)).at(position, count)
@@ -166,7 +166,7 @@ fn blocks() -> Vec<Case> {
     lists.chain([equal_keys()]).collect()
 }
 
-/// Keys that are all alike: two tokens of a block see the mean of both values, the one after them that of the last two.
+/// Equal keys: two tokens of a block see the mean of both values, the next token that of the last two.
 fn equal_keys() -> Case {
     let v: Vec<f32> = (0..4 * 16).map(|i| (i / 16) as f32).collect();
     let want: Vec<f32> = (0..3 * 16).map(|i| [0.5, 0.5, 1.5][i / 16]).collect();
@@ -218,7 +218,7 @@ fn benches() -> Vec<Case> {
         sliding(512, 7680),
         global(512, 7680),
     ];
-    // Random numbers will do, and are made only where they are timed.
+    // Random values suffice, and are generated only when timed.
     settings.into_iter().map(|setting| graph(Element::F16, setting).bench()).collect()
 }
 
@@ -242,7 +242,7 @@ fn training() -> Vec<Case> {
         cases.push(train_back(t, heads, width, window));
     }
     cases.push(train_back(512, (8, 1), 256, Some(512)).bench());
-    // Several sequences one after the other.
+    // Several packed sequences.
     let packed = |case: Case, t: usize, each: usize| {
         let mut case = case.given("starts", starts(t, each));
         case.name = format!("{} by {each}", case.name);
@@ -256,7 +256,7 @@ fn training() -> Vec<Case> {
     cases
 }
 
-/// Where sequences of `each` tokens begin; one of them all if that is 0.
+/// The first positions of sequences of `each` tokens; 0: one sequence of all tokens.
 fn starts(t: usize, each: usize) -> Data {
     let first = |token: usize| token.checked_div(each).map_or(0, |before| before * each);
     Data::U32((0..t).map(|token| first(token) as u32).collect())
@@ -271,13 +271,13 @@ fn train(t: usize, (heads, kv_heads): (usize, usize), width: usize, window: Opti
         g.apply_all(AttentionTrain { window }, &[q, k, v, starts])
     };
     Case::new("attention", format!("train {t}x{heads}/{kv_heads}x{width} {window:?}"), build)
-        // A sequence is whole whatever the step says.
+        // All tokens are live, whatever the step says.
         .step(11, 1)
         .given("starts", starts(t, 0))
         .tolerance(score_tolerance(width, width))
 }
 
-/// The gradient's kernels; that they are the right ones, the cases with `.gradient()` show.
+/// The gradient's kernels; the cases with `.gradient()` check their results.
 fn train_back(t: usize, heads: (usize, usize), width: usize, window: Option<u32>) -> Case {
     let build = move |g: &mut Graph| {
         let q = g.input("q", Type::f32([t, heads.0, width]));
@@ -288,7 +288,7 @@ fn train_back(t: usize, heads: (usize, usize), width: usize, window: Option<u32>
         let made = g.apply_all(AttentionTrain { window }, &[q, k, v, starts]);
         g.apply_all(AttentionGrad { window }, &[q, k, v, starts, made[0], made[1], dy])
     };
-    // Small scores: where one weight is nearly 1, the gradient of its score is a difference of nearly equal numbers.
+    // Small scores: if one weight is nearly 1, the gradient of its score suffers from cancellation.
     let q = (0..t * heads.0 * width).map(|i| ((i * 37 + i / 5) % 1009) as f32 / 4036.0 - 0.125);
     Case::new("attention", format!("back {t}x{heads:?}x{width} {window:?}"), build)
         .step(11, 1)

@@ -9,7 +9,7 @@ use crate::{
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    // Three texts in one pass, and a window to both sides.
+    // Three texts in one pass, and a bidirectional window.
     let lengths = [5u32, 40, 33];
     let mut texts = Vec::new();
     for length in lengths {

@@ -11,7 +11,7 @@ use crate::{
 
 const EPS: f32 = 1e-6;
 const PAGE: usize = 16;
-/// Other sequences' pages, which no row may touch.
+/// Pages of other sequences, which no row may read.
 const SPARE: usize = 3;
 
 /// A pass over a KV pool.
@@ -22,17 +22,17 @@ struct Paged {
     width: usize,
     window: Option<u32>,
     context: usize,
-    /// Rows of the graph; there are as many live ones as positions.
+    /// Rows of the graph; the live rows are the first `positions.len()`.
     rows: usize,
-    /// The position of each live row, or of the first one of a sequence.
+    /// The position of each live row, or of the first row of a single sequence.
     positions: Vec<u32>,
-    /// Live rows of one sequence; of different ones without.
+    /// The number of live rows of a single sequence; `None`: rows of different sequences.
     one_sequence: Option<u32>,
-    /// Whether the pass stores keys and values itself.
+    /// Whether the op stores keys and values itself.
     stores: bool,
-    /// Whether each row comes out as in a pass of its own, to the last bit.
+    /// Whether each row must equal a pass of its own bit for bit.
     batch_invariant: bool,
-    /// A matmul reads the heads, and may combine KV splits itself.
+    /// The weight format of a matmul that reads the heads, and may combine KV splits itself.
     reader: Option<DType>,
 }
 
@@ -61,7 +61,7 @@ impl Paged {
         self.one_sequence.unwrap_or(self.positions.len() as u32)
     }
 
-    /// Entries of a block table: all pages of the context, or a ring for the window and the pass.
+    /// Entries of a block table: all pages of the context, or a ring buffer for the window and the pass.
     fn entries(&self) -> usize {
         let all = self.context.div_ceil(PAGE);
         let own = self.one_sequence.map_or(1, |count| count as usize);
@@ -72,7 +72,7 @@ impl Paged {
         self.positions.len() * self.entries() + SPARE
     }
 
-    /// Block tables in no order, each page once.
+    /// Shuffled block tables; each page occurs once.
     fn table(&self, sequence: usize) -> Vec<u32> {
         let pages = self.pages();
         let step = [7, 11, 13].into_iter().find(|step| !pages.is_multiple_of(*step));
@@ -98,11 +98,11 @@ impl Paged {
         }
     }
 
-    /// Numbers of a pool: infinite where no sequence has written what it still sees, so that a kernel that reads them is found out.
+    /// A pool's values: infinite outside the positions that a sequence has written and still sees, so that a kernel that reads them fails the case.
     fn pool(&self, salt: usize) -> Data {
         let row = self.heads.1 * self.width;
         let poison = if self.element == Element::Q8 { 4.0 } else { f32::INFINITY };
-        let mut numbers = vec![poison; self.pages() * PAGE * row];
+        let mut values = vec![poison; self.pages() * PAGE * row];
         for (sequence, position) in self.positions.iter().enumerate() {
             let table = self.table(sequence);
             let own = if self.stores { 0 } else { self.one_sequence.unwrap_or(1) };
@@ -112,11 +112,11 @@ impl Paged {
                 let slot = table[key / PAGE % table.len()] as usize * PAGE + key % PAGE;
                 for i in 0..row {
                     let n = (key * row + i) * (salt * 2 + 1) + sequence * 31 + i / 7;
-                    numbers[slot * row + i] = (n % 1009) as f32 / 1009.0 - 0.5;
+                    values[slot * row + i] = (n % 1009) as f32 / 1009.0 - 0.5;
                 }
             }
         }
-        Data::F32(numbers)
+        Data::F32(values)
     }
 
     fn rope(&self) -> Vec<f32> {
@@ -192,7 +192,7 @@ impl Paged {
             return vec![y, queries.k_cache, queries.v_cache];
         }
         let caches = [queries.k_cache, queries.v_cache];
-        // Rows past the live ones are not made.
+        // Rows beyond the live ones are not compared.
         let made = (self.count() as usize == t).then_some(y);
         caches.into_iter().chain(made).collect()
     }
@@ -219,19 +219,19 @@ pub(super) fn cases() -> Vec<Case> {
         all.push(Paged { element, ..Paged::rows(4, &[3, 64, 100, 257]) });
         all.push(Paged { element, ..Paged::prefill(17, 20, 17) });
     }
-    // Windows: not yet full, just full, and rings of pages that have wrapped; with one KV split and with several.
+    // Windows: not yet full, just full, and ring buffers of pages that have wrapped; with one KV split and with several.
     for window in [8, 100] {
         let positions = [6, 7, 1001, 262_143];
         all.push(Paged { window: Some(window), context: 1 << 18, ..Paged::rows(4, &positions) });
     }
-    // The reader combines KV splits, some of them without a key.
+    // The reader combines KV splits, some without keys.
     let wide = Paged { heads: (8, 1), width: 128, context: 1000, ..Paged::rows(1, &[5]) };
     all.push(Paged { reader: Some(DType::Q4_K), ..wide.clone() });
     for rows in [2, 8] {
         let positions: Vec<u32> = [0, 5, 300, 999, 64, 63, 500, 1].into_iter().take(rows).collect();
         all.push(Paged { rows, positions, reader: Some(DType::Q8_0), ..wide.clone() });
     }
-    // One sequence: few tokens, many, and chunks that are not full.
+    // One sequence: few tokens, many tokens, and partially filled chunks.
     for (rows, position, count) in [(8, 0, 8), (8, 100, 5), (17, 0, 17), (65, 130, 40)] {
         all.push(Paged::prefill(rows, position, count));
         let window = Some(30);

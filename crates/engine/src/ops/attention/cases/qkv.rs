@@ -15,18 +15,18 @@ use crate::{
 
 const EPS: f32 = 1e-6;
 
-/// How the raw queries, keys and values of a layer are stored.
+/// The layout of a layer's raw queries, keys and values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Projections {
-    /// Queries only: the KV caches are another layer's.
+    /// Queries only: the KV caches belong to another layer.
     Shared,
-    /// Queries, keys and values in a buffer each.
+    /// Queries, keys and values in separate buffers.
     Separate,
-    /// The raw keys are the raw values too.
+    /// The raw keys are also the raw values.
     KeysAreValues,
     /// Queries, keys and values in one row.
     Stacked,
-    /// Queries and keys in one row, values in a buffer of their own.
+    /// Queries and keys in one row, values in a separate buffer.
     HalfStacked,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn cases() -> Vec<Case> {
             Setting::new(4, (4, 1), 64).cache(300, None).at(200, 3),
         ));
     }
-    // Heads of other models: no norms and adjacent pairs, or norms of queries and keys only. All forms of rows, and a store of its own.
+    // Heads of other models: no norms and adjacent RoPE pairs, or norms of queries and keys only. All row forms, and a separate store dispatch.
     let llama = HeadForm { qk_norm: false, v_norm: false, pairs: RopePairs::Adjacent, eps: EPS };
     let gemma3 = HeadForm { qk_norm: true, pairs: RopePairs::Halves, ..llama };
     for (i, form) in [llama, gemma3].into_iter().enumerate() {
@@ -85,7 +85,7 @@ pub(super) fn cases() -> Vec<Case> {
         let setting = Setting::new(9, (4, 2), 64).cache(90, None).at(70, 8);
         cases.push(formed(Element::F32, Projections::Separate, setting, form));
     }
-    // More tokens than the fused operation takes: several operations instead.
+    // More tokens than the fused op supports: split into several ops.
     cases.push(case(
         Element::F32,
         Projections::Stacked,
@@ -97,26 +97,26 @@ pub(super) fn cases() -> Vec<Case> {
         Setting::new(9, (4, 2), 64).cache(90, None).at(70, 9),
     ));
     for dtype in [DType::Q8_0, DType::Q4_K] {
-        cases.push(with_product(dtype, Setting::new(1, (8, 2), 64).cache(300, None).at(290, 1)));
+        cases.push(with_matmul(dtype, Setting::new(1, (8, 2), 64).cache(300, None).at(290, 1)));
     }
-    // The reader combines KV splits, some of them without a key, and ring buffers.
+    // The reader combines KV splits, some without keys, and ring buffers.
     for position in [0, 5, 300, 999] {
-        cases.push(with_product(
+        cases.push(with_matmul(
             DType::Q4_K,
             Setting::new(1, (8, 1), 128).cache(1000, None).at(position, 1),
         ));
     }
-    cases.push(with_product(
+    cases.push(with_matmul(
         DType::Q6_K,
         Setting::new(1, (8, 2), 64).cache(101, Some(100)).at(1001, 1),
     ));
     cases.push(first_token());
-    cases.extend(with_pairs());
+    cases.extend(with_lora_pairs());
     cases.extend(benches());
     cases
 }
 
-/// The first token sees itself: its own value comes out, normed.
+/// The first token sees only itself: the output is its value, normed.
 fn first_token() -> Case {
     let v: Vec<f32> = (0..16).map(|i| if i % 3 == 0 { 3.0 } else { -3.0 }).collect();
     let want: Vec<f32> = v.iter().map(|v| v.signum()).collect();
@@ -126,36 +126,36 @@ fn first_token() -> Case {
 }
 
 fn settings() -> Vec<Setting> {
-    // Compiling a kernel takes software adapters seconds: nearly all of these have four or eight rows.
-    let few = |t, heads, slots, window, position, count| {
+    // Compiling a kernel takes seconds on software adapters: nearly all settings have four or eight rows.
+    let width_64 = |t, heads, slots, window, position, count| {
         Setting::new(t, heads, 64).cache(slots, window).at(position, count)
     };
-    let mut settings = vec![few(1, (8, 1), 700, None, 699, 1)];
-    // Enough keys for two rows in a workgroup; one row of an odd number is computed twice.
+    let mut settings = vec![width_64(1, (8, 1), 700, None, 699, 1)];
+    // Enough keys for two rows in a workgroup; with an odd number of rows, one is computed twice.
     settings.extend([
-        few(1, (8, 1), 1500, None, 1400, 1),
-        few(1, (8, 2), 1500, None, 3, 1),
-        few(1, (9, 1), 1500, None, 1499, 1),
+        width_64(1, (8, 1), 1500, None, 1400, 1),
+        width_64(1, (8, 2), 1500, None, 3, 1),
+        width_64(1, (9, 1), 1500, None, 1499, 1),
         Setting::new(1, (4, 2), 128).cache(1500, Some(1300)).at(5000, 1),
     ]);
-    // An empty cache, a few keys, and a full cache; for all kinds of projections.
+    // An empty cache, a few keys, and a full cache; for all projection layouts.
     for position in [0, 1, 65, 290] {
         for t in [1, 2, 4] {
-            settings.push(few(t, (8, 2), 300, None, position, t as u32));
+            settings.push(width_64(t, (8, 2), 300, None, position, t as u32));
         }
     }
     settings.extend([
-        few(8, (8, 1), 300, None, 100, 8),
-        few(8, (8, 1), 300, None, 100, 3),
-        few(8, (2, 2), 40, None, 7, 5),
-        few(1, (9, 1), 257, None, 256, 1),
+        width_64(8, (8, 1), 300, None, 100, 8),
+        width_64(8, (8, 1), 300, None, 100, 3),
+        width_64(8, (2, 2), 40, None, 7, 5),
+        width_64(1, (9, 1), 257, None, 256, 1),
     ]);
     // Ring buffers, before and after they wrap, with one workgroup per kv head and with several.
     for position in [0, 6, 7, 8, 30, 1001, 262_143] {
-        settings.push(few(1, (8, 2), 8, Some(8), position, 1));
-        settings.push(few(4, (4, 1), 11, Some(8), position, 3));
-        settings.push(few(2, (8, 2), 101, Some(100), position, 2));
-        settings.push(few(4, (4, 1), 103, Some(100), position, 3));
+        settings.push(width_64(1, (8, 2), 8, Some(8), position, 1));
+        settings.push(width_64(4, (4, 1), 11, Some(8), position, 3));
+        settings.push(width_64(2, (8, 2), 101, Some(100), position, 2));
+        settings.push(width_64(4, (4, 1), 103, Some(100), position, 3));
     }
     settings
 }
@@ -170,18 +170,18 @@ fn formed(element: Element, projections: Projections, setting: Setting, form: He
         ..setting
     };
     let caches = [17, 40].map(|salt| match (element, cache(before, salt)) {
-        // Q8 has no infinity; numbers of another size are noticed too.
-        (Element::Q8, Data::F32(numbers)) => {
-            Data::F32(numbers.iter().map(|x| if x.is_finite() { *x } else { 4.0 }).collect())
+        // Q8 has no infinity; a value out of range is detected too.
+        (Element::Q8, Data::F32(values)) => {
+            Data::F32(values.iter().map(|x| if x.is_finite() { *x } else { 4.0 }).collect())
         }
-        (_, numbers) => numbers,
+        (_, values) => values,
     });
     let [k, v] = caches;
     graph(element, projections, setting, form).given("k_cache", k).given("v_cache", v)
 }
 
-/// With a matmul as the only reader, which may take another layout or combine KV splits.
-fn with_product(dtype: DType, setting: Setting) -> Case {
+/// With a matmul as the only reader, which may prefer another layout or combine KV splits.
+fn with_matmul(dtype: DType, setting: Setting) -> Case {
     let mut case = case(Element::F32, Projections::Separate, setting);
     let width = setting.heads.0 * setting.width;
     let attention = case.build;
@@ -195,9 +195,9 @@ fn with_product(dtype: DType, setting: Setting) -> Case {
     case.tolerance(Tolerance::EXPONENTIAL.terms(width * setting.slots))
 }
 
-/// Attention, an output projection with a LoRA pair, and the gates that follow: which dispatch multiplies with LoRA A is the device's choice. Heads
-/// have the widths that teams of 8 and of 32 lanes hold.
-fn with_pairs() -> Vec<Case> {
+/// Attention, an output projection with a LoRA pair, and the gates after it: the device decides which dispatch multiplies with LoRA A. Head
+/// widths fit teams of 8 and of 32 lanes.
+fn with_lora_pairs() -> Vec<Case> {
     let mut cases = Vec::new();
     for (width, rank, position, projections, element) in [
         (64, 16, 290, Projections::Separate, Element::F32),
@@ -221,13 +221,13 @@ fn with_pairs() -> Vec<Case> {
             Element::Q8 => Tolerance { unit: 1.0 / 256.0, steps: 16.0, ..Tolerance::EXPONENTIAL },
             _ => Tolerance::EXPONENTIAL.terms(8 * width * setting.slots),
         };
-        let pair = with_pair(attention, setting, (rank, DType::F32, 8));
+        let pair = with_lora_pair(attention, setting, (rank, DType::F32, 8));
         cases.push(pair.tolerance(tolerance));
     }
-    for (heads, dtype, ahead) in [((4, 4), DType::F16, 0), ((6, 2), DType::F16, 4)] {
+    for (heads, dtype, folded) in [((4, 4), DType::F16, 0), ((6, 2), DType::F16, 4)] {
         let setting = Setting::new(1, heads, 64).cache(1000, Some(600)).at(1001, 1);
         let attention = case(Element::F32, Projections::Separate, setting);
-        cases.push(with_pair(attention, setting, (16, dtype, ahead)));
+        cases.push(with_lora_pair(attention, setting, (16, dtype, folded)));
     }
     // LoRA A is not fused into attention of several tokens or of long caches.
     for setting in [
@@ -235,33 +235,34 @@ fn with_pairs() -> Vec<Case> {
         Setting::new(1, (8, 1), 64).cache(1500, None).at(1400, 1),
     ] {
         let attention = case(Element::F32, Projections::Separate, setting);
-        cases.push(with_pair(attention, setting, (16, DType::F32, 8)));
+        cases.push(with_lora_pair(attention, setting, (16, DType::F32, 8)));
     }
     cases
 }
 
-/// An output projection with a LoRA pair of this rank, its A of this format; `ahead` rows of the gates' A are folded into it.
-fn with_pair(
+/// An output projection with a LoRA pair of this rank and A in this format; `folded` rows of the gates' A are folded into it.
+fn with_lora_pair(
     mut case: Case,
     setting: Setting,
-    (rank, dtype, ahead): (usize, DType, usize),
+    (rank, dtype, folded): (usize, DType, usize),
 ) -> Case {
     const STREAM: usize = 96;
     let (t, width) = (setting.t, setting.heads.0 * setting.width);
     let attention = case.build;
-    case.name = format!("{}, back with {} of rank {rank}, ahead {ahead}", case.name, dtype.name());
+    case.name =
+        format!("{}, back with {} of rank {rank}, folded {folded}", case.name, dtype.name());
     case.build = Box::new(move |g: &mut Graph| {
         let mut results = attention(g);
         let h = g.input("h", Type::f32([t, STREAM]));
         let norm = |g: &mut Graph, name: &str| g.weight(name, Type::weight(DType::F32, [STREAM]));
         let (post, next) = (norm(g, "post"), norm(g, "next"));
         let back = g.weight("back", Type::weight(DType::Q8_0, [STREAM, width]));
-        let own = g.weight("own", Type::weight(dtype, [rank + ahead, width]));
+        let own = g.weight("own", Type::weight(dtype, [rank + folded, width]));
         let low = Some(g.weight("own_b", Type::weight(DType::F16, [rank, STREAM])));
-        let branch = match ahead {
+        let branch = match folded {
             0 => g.linear_with_down(results[0], back, own),
             _ => {
-                let p = g.weight("p", Type::weight(dtype, [ahead, STREAM]));
+                let p = g.weight("p", Type::weight(dtype, [folded, STREAM]));
                 g.linear_with_folded_down(results[0], back, &FoldedDown { q: own, h, p })
             }
         };
@@ -271,7 +272,7 @@ fn with_pair(
             weight: post,
             scale: None,
             lora_b: low,
-            folded: 2 * ahead,
+            folded: 2 * folded,
         };
         let start = Prologue::ResidualAdd { branch, next: Some(next), eps: EPS };
         let gates = g.weight("gates", Type::weight(DType::Q8_0, [80, STREAM]));
@@ -315,7 +316,7 @@ fn graph(element: Element, projections: Projections, setting: Setting, form: Hea
         "{element:?} {projections:?} {t}x{heads}/{kv_heads}x{width} {seen} of {slots} at {position}+{count}{norms}"
     );
     let tolerance = match element {
-        // New keys and values next to a rounding border may go either way.
+        // New keys and values near a rounding boundary may round either way.
         Element::F16 => Tolerance { steps: 8.0, ..Tolerance::EXPONENTIAL.half() },
         Element::Q8 => Tolerance { unit: 1.0 / 256.0, steps: 8.0, ..Tolerance::EXPONENTIAL },
         _ => Tolerance::EXPONENTIAL.terms(width.max(slots)),
@@ -327,7 +328,7 @@ fn graph(element: Element, projections: Projections, setting: Setting, form: Hea
         .tolerance(tolerance)
 }
 
-/// Raw queries, and keys and values where the layer has its own.
+/// Raw queries, and raw keys and values if the layer has its own.
 fn raw(
     g: &mut Graph,
     projections: Projections,

@@ -1,13 +1,13 @@
 // o = sum over s of e^(largest[s] - most) * sums[s] / sum over s of e^(largest[s] - most) * sum[s]     s over live KV splits
-// One workgroup per token and head (x) and slice of SLICE vec4s (y). A lane combines one vec4 of some KV splits; then the lanes of the same
-// vec4 are reduced.
+// One workgroup per token and head (x) and slice of SLICE vec4s (y). A lane combines one vec4 of some KV splits; then the lanes of each vec4
+// are reduced.
 override WIDTH: u32 = 256u;
 override DIM4: u32 = 64u;
 override TILE: u32 = 16u;
 const SLICE: u32 = 8u;
 // Groups of lanes that are reduced through workgroup memory.
 override REDUCED: u32 = 32u;
-// Declared before what sizes workgroup memory: naga fails on overrides that come later.
+// Declared before the arrays in workgroup memory that it sizes: naga fails on overrides that come later.
 //#use indexing
 //#use kv_splits
 //#use store_layout

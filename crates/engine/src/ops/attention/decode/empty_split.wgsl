@@ -1,4 +1,4 @@
-// In a batched pass, the matmul that combines partials takes every KV split as live, since rows differ in length: one without a key has weight 0.
+// In a batched pass, the matmul that combines partials treats every KV split as live, since rows differ in length: a split without keys has weight 0.
 fn write_empty_split(group: vec3<u32>, lane: Lane) {
     if SPLITS == 1u || p.phase == STORE {
         return;

@@ -1,7 +1,7 @@
-// How the keys of a pass are split over workgroups: in KV splits of whole tiles, the same for all rows. The graph is built for the longest cache;
-// how many keys are live is known only here. With OWN_SPLIT, the pass's own tokens are the first KV split, and the others hold what was cached
-// before. Batch-invariant tokens are split as if each were a pass of its own.
-// KV splits, and whether the pass's own tokens are the first of them.
+// How the keys of a pass are split over workgroups: into KV splits of whole tiles, the same for all rows. The graph is built for the longest
+// cache; the number of live keys is known only here. With OWN_SPLIT, the pass's own tokens are the first KV split, and the others hold the
+// keys of earlier passes. Batch-invariant tokens are split as if each were a pass of its own.
+// The number of KV splits, and whether the pass's own tokens are the first.
 override SPLITS: u32 = 1u;
 override OWN_SPLIT: u32 = 0u;
 
@@ -10,7 +10,7 @@ struct KvSplit {
     end: u32,
 }
 
-// The own tokens of the pass that this token belongs to.
+// The number of own tokens of the pass that this token belongs to.
 fn own_tokens(token: u32) -> KvSplit {
     //#batch let run = row_step(token);
     if p.token_blocks > 0u {
@@ -30,7 +30,7 @@ fn kv_split_length(keys: u32) -> u32 {
     return max((share + TILE - 1u) / TILE, 1u) * TILE;
 }
 
-// Empty where there is no KV split of this number.
+// Empty for a KV split out of range.
 fn kv_split(number: u32, token: u32) -> KvSplit {
     if number < OWN_SPLIT {
         return own_tokens(token);

@@ -1,5 +1,5 @@
-//! Split-KV attention of a few tokens: workgroups take a KV split each, for rows that share a kv head; a second dispatch, or the operation that
-//! reads the heads, combines their partial results.
+//! Split-KV attention of up to 8 tokens: a workgroup computes one KV split for rows that share a kv head; a second dispatch, or the op that
+//! reads the heads, combines the partials.
 
 mod tiling;
 
@@ -28,52 +28,52 @@ static EMPTY_SPLIT: Part =
 static NORM_ROPE: Part =
     Part { kind: "norm_rope", name: "norm_rope", source: include_str!("norm_rope.wgsl") };
 
-/// Lanes of a workgroup that combines.
+/// Lanes per workgroup of the combine kernel.
 const COMBINE_LANES: usize = 256;
-/// Vec4s of a head that a workgroup combines, as in `combine.wgsl`.
+/// vec4s of a head per workgroup of the combine kernel, as in `combine.wgsl`.
 const COMBINE_VEC4S: usize = 8;
 
-/// How the heads are written.
+/// What the kernel writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Output {
-    /// Whole rows, in this order if not row by row.
+    /// Whole rows, in this layout if not row-major.
     Rows(Option<Layout>),
-    /// Split-KV partials, for the operation that reads the heads to combine.
+    /// Split-KV partials, combined by the op that reads the heads.
     Partials(SplitKvPartials),
 }
 
-/// How queries come, and which kernel stores the new keys and values: the inputs of the operation, by number.
+/// The form of the queries, and whether the kernel stores new keys and values; fields are input indices.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Queries {
     /// Normed and rotated, over caches that hold all keys.
     Prepared { q: usize, caches: [usize; 2] },
     /// Raw, with the weight of their norm and the RoPE table, over caches that hold all keys.
     Raw { q: [usize; 3], caches: [usize; 2], form: HeadForm },
-    /// The same with raw keys, raw values and the weight of the keys' norm, which the kernel stores in the caches first.
+    /// [`Self::Raw`] plus raw keys, raw values and the weight of the keys' norm, which the kernel first stores in the caches.
     RawStore { q: [usize; 3], caches: [usize; 2], kv: [usize; 3], form: HeadForm },
 }
 
-/// What a dispatch does with new keys and values, as in `split_kv.wgsl`; 0 is everything.
+/// What a dispatch does with new keys and values, as in `split_kv.wgsl`; 0: stores them and attends.
 const STORE: u32 = 1;
 const ATTEND: u32 = 2;
 
-/// A split-KV problem with all that its dispatches are built from.
+/// A split-KV problem with everything its dispatches need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SplitKv<'a> {
     pub(super) problem: &'a Problem,
     pub(super) tiling: &'a SplitKvTiling,
     pub(super) params: Params,
-    /// What the KV caches hold.
+    /// The element type of the KV caches.
     pub(super) cache: Element,
     pub(super) queries: Queries,
     pub(super) output: Output,
-    /// Over a KV pool: paging, and the input that holds the sequences.
+    /// With a KV pool: the paging, and the input of the sequences.
     pub(super) sequences: Option<(Paging, usize, &'a Type)>,
     pub(super) facts: &'a DeviceFacts,
 }
 
 impl SplitKv<'_> {
-    /// One dispatch, or two where keys are split and the reader does not combine the partials.
+    /// One dispatch, or two if keys are split and the reader does not combine the partials.
     pub(super) fn dispatches(&self) -> Vec<Dispatch> {
         let splits = self.splits();
         let (attend, partials) = self.attend(splits);
@@ -85,8 +85,8 @@ impl SplitKv<'_> {
         }
     }
 
-    /// The dispatches of several tokens that must be batch-invariant: those of each token by itself, after one that stores the keys and values
-    /// of all tokens where this kernel stores them.
+    /// The dispatches of several batch-invariant tokens: one for each token, preceded by one that stores the keys and values of all tokens if
+    /// this kernel stores them.
     pub(super) fn batch_invariant(mut self) -> Vec<Dispatch> {
         let problem = self.problem;
         let blocks = (problem.heads / problem.kv_heads).div_ceil(self.tiling.rows);
@@ -108,7 +108,7 @@ impl SplitKv<'_> {
         matches!(self.queries, Queries::RawStore { .. })
     }
 
-    /// Whether the pass's own keys are a KV split of their own: one workgroup stores and reads them, the others read what was stored before.
+    /// Whether the pass's own keys are a separate KV split: one workgroup stores and reads them, the others read keys of earlier passes.
     fn has_own_split(&self) -> bool {
         self.stores() && self.tiling.splits > 1
     }
@@ -126,7 +126,7 @@ impl SplitKv<'_> {
         Params { splits: word(splits), row_blocks: word(blocks), ..self.params }
     }
 
-    /// The dispatch over the KV splits, and where it leaves its partials.
+    /// The dispatch over the KV splits, and the buffer of its partials.
     fn attend(&self, splits: usize) -> (Dispatch, BufferRef) {
         let (problem, tiling, params) = (self.problem, self.tiling, self.params(splits));
         let vec4s = problem.vec4s();
@@ -154,7 +154,7 @@ impl SplitKv<'_> {
                 .constant("PARTS", word((tiling.workgroup / vec4s).min(tiling.teams()))),
         };
         let into = if splits == 1 { BufferRef::Output(0) } else { partials };
-        // A workgroup that stores keys without splits takes all rows itself.
+        // A workgroup that stores keys without splits computes all rows itself.
         let one_block = self.stores() && splits == 1 && params.phase != ATTEND;
         let blocks = if one_block { 1 } else { params.row_blocks as usize };
         let dispatch = with_lora(self.bind(self.with_kv_splits(dispatch, splits), into), lora);
@@ -190,7 +190,7 @@ impl SplitKv<'_> {
         self.with_sequences(dispatch)
     }
 
-    /// With the sequences of the pass, where there are any.
+    /// Binds the sequences of the pass, if any.
     fn with_sequences(&self, dispatch: Dispatch) -> Dispatch {
         match self.sequences {
             Some((paging, input, ty)) => dispatch.sequences(paging, input, ty),
@@ -220,7 +220,7 @@ impl SplitKv<'_> {
             .constant("OWN_SPLIT", u32::from(self.has_own_split()))
     }
 
-    /// With the inputs of the operation and the memory that results go to.
+    /// Binds the inputs of the op and the output buffer.
     fn bind(&self, dispatch: Dispatch, into: BufferRef) -> Dispatch {
         let read = |dispatch: Dispatch, all: &[usize]| {
             all.iter().copied().map(BufferRef::Input).fold(dispatch, Dispatch::read)
@@ -245,7 +245,7 @@ impl SplitKv<'_> {
     }
 }
 
-/// With the part that norms and rotates heads of this form.
+/// Adds the part that norms and rotates heads of this form.
 fn with_form(form: HeadForm, dispatch: Dispatch) -> Dispatch {
     let dispatch = form.norms(dispatch.part(&NORM_ROPE));
     match form.pairs {
@@ -254,7 +254,7 @@ fn with_form(form: HeadForm, dispatch: Dispatch) -> Dispatch {
     }
 }
 
-/// With the LoRA A matrix of the projection that reads the heads, where each partial is multiplied with it here.
+/// Adds LoRA A of the projection that reads the heads, if each partial is multiplied with it here.
 fn with_lora(dispatch: Dispatch, lora: Option<LoraPartials>) -> Dispatch {
     let Some(lora) = lora else { return dispatch.part(part!("lora_a", "none")) };
     dispatch

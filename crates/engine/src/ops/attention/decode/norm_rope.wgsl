@@ -1,11 +1,11 @@
-// Head norm and RoPE, into workgroup memory.
+// Head norm and RoPE, written to workgroup memory.
 const QUERY: u32 = 0u;
 const KEY: u32 = 1u;
 const VALUE: u32 = 2u;
 
 @group(0) @binding(5) var<storage, read> q: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read> q_norm: array<vec4<f32>>;
-// Two pairs of a head in each vec4: (cosine, sine, cosine, sine).
+// Two RoPE pairs per vec4: (cosine, sine, cosine, sine).
 @group(0) @binding(7) var<storage, read> rope: array<vec4<f32>>;
 
 fn query4(token: u32, head: u32, dim4: u32) -> vec4<f32> {
@@ -29,13 +29,13 @@ fn norm_pair(kind: u32, i: u32) -> Pair {
     return Pair(norm4(kind, i), norm4(kind, i + DIM4 / 2u));
 }
 
-// What a head is multiplied with before its weights, from the sum of squares of a lane.
+// The RMS norm factor of a head, from a lane's sum of squares.
 fn norm_scale(kind: u32, squares: f32, lane: Lane) -> f32 {
     let scale = inverseSqrt(team_sum(squares, lane) / f32(WIDTH) + p.eps);
     return select(1.0, scale, select(QK_NORM, V_NORM, kind == VALUE) == 1u);
 }
 
-// Cosines and sines: a vec4 of each, or as the table has them where adjacent elements rotate.
+// Cosines and sines: one vec4 of each, or interleaved as in the table if adjacent elements rotate.
 fn angles(kind: u32, token: u32, i: u32) -> Pair {
     if ADJACENT == 1u {
         if kind == VALUE {
@@ -61,7 +61,7 @@ fn rotated(x: Pair, norm: Pair, angle: Pair, scale: f32) -> Pair {
     return Pair(a * angle.a - b * angle.b, a * angle.b + b * angle.a);
 }
 
-// Two pairs, by (cosine, sine, cosine, sine).
+// Rotates two pairs by (cosine, sine, cosine, sine).
 fn adjacent(x: vec4<f32>, angle: vec4<f32>) -> vec4<f32> {
     return x * angle.xxzz + x.yxwz * vec4(-angle.y, angle.y, -angle.w, angle.w);
 }
@@ -72,7 +72,7 @@ fn put(row: u32, i: u32, x: Pair, norm: Pair, angle: Pair, scale: f32) {
     sh_q[row * DIM4 + i + DIM4 / 2u] = pair.b;
 }
 
-// Norms and rotates one head by a team of lanes into row `row` of sh_q; rows from STAGED on are not written. A lane's first two pairs are
+// A team of lanes norms and rotates one head into row `row` of sh_q; rows from STAGED on are not written. A lane's first two pairs are
 // prefetched before the team sums squares.
 fn norm_rope(kind: u32, token: u32, head: u32, row: u32, lane: Lane) {
     let middle = DIM4 / 2u;

@@ -1,17 +1,17 @@
 // o[row] = sum over j of softmax(q[row] . k[j]) * v[j]     over the keys j of one KV split, for ROWS rows that share a kv head
-// One workgroup per KV split (x), block of rows (y) and kv head (z). The part `rows` takes the keys in tiles.
-// With one KV split the kernel writes the result, else partials: the weighted sums, and after all of those (largest score, sum of weights) of
-// each row and KV split.
+// One workgroup per KV split (x), block of rows (y) and kv head (z). The part `rows` processes the keys in tiles.
+// With one KV split the kernel writes the result, else partials: the weighted sums, followed by (largest score, sum of weights) of each row
+// and KV split.
 override WIDTH: u32 = 256u;
 override DIM4: u32 = 64u;
 override ROWS: u32 = 1u;
 // Heads that are normed in workgroup memory at a time.
 override STAGED: u32 = 1u;
-// Keys of a tile, and vec4s of them: one for each team.
+// Keys per tile, and vec4s of keys: one per team.
 override TILE: u32 = 16u;
 override TEAMS: u32 = 4u;
-// Grouped rows: lanes that sum the same vec4 of a head, over different keys. Single rows: RoPE pairs of vec4s that a lane holds, and the distance
-// between the two of a pair. All are declared before what sizes workgroup memory: naga fails on overrides that come later.
+// Grouped rows: lanes that accumulate the same vec4 of a head, over different keys. Single rows: RoPE pairs of vec4s that a lane holds, and the
+// distance between the two vec4s of a pair. All are declared before the arrays they size: naga fails on overrides that come later.
 override PARTS: u32 = 2u;
 override PAIRS: u32 = 1u;
 override PARTNER: u32 = 32u;
@@ -30,7 +30,7 @@ override ADJACENT: u32 = 0u;
 
 @group(0) @binding(4) var<storage, read_write> o: array<vec4<f32>>;
 
-// Queries; before those, new keys and values; after them, sums that are reduced.
+// Queries; before that, new keys and values; after that, sums to be reduced.
 var<workgroup> sh_q: array<vec4<f32>, STAGED * DIM4>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
@@ -45,7 +45,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     }
     var block = group.y;
     var end = group.y + 1u;
-    // A token whose own key is its own KV split: the only token, or each batch-invariant one.
+    // A token whose own key is a KV split by itself: the only token, or each batch-invariant one.
     let lone = OWN_SPLIT == 1u && group.x == 0u && (p.tokens == 1u || p.token_blocks > 0u);
     if STORES_KV && group.x == 0u && p.phase != ATTEND {
         // The workgroup that stores the new keys attends for all rows: no other workgroup may read what it writes.
@@ -77,7 +77,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
 const STORE: u32 = 1u;
 const ATTEND: u32 = 2u;
 
-// A block of rows of one kv head, and the end of the rows it may take from.
+// A block of rows of one kv head, and the end of its range of rows.
 struct Rows {
     first: u32,
     end: u32,
@@ -106,17 +106,17 @@ fn rows_of_block(block: u32, kv_head: u32) -> Rows {
     return Rows(block * ROWS, p.tokens * heads_of_group(), kv_head);
 }
 
-// Rows past the last one repeat it and are not written.
+// Rows out of range repeat the last one and are not written.
 fn row_place(rows: Rows, r: u32) -> u32 {
     return place_of(min(rows.first + r, rows.end - 1u), rows.kv_head);
 }
 
-// Where (largest score, sum of weights) of the rows and KV splits start: after all weighted sums.
+// Offset of (largest score, sum of weights) of the rows and KV splits: after all weighted sums.
 fn rows_at() -> u32 {
     return p.tokens * HEADS * SPLITS * DIM4;
 }
 
-// One vec4 of a row's weighted sum over a KV split, and the row's (largest score, sum of weights) there.
+// Stores one vec4 of a row's weighted sum over a KV split, and the row's (largest score, sum of weights) there.
 fn write_dim4(row: u32, place: u32, number: u32, dim4: u32, sum: vec4<f32>, about: vec2<f32>) {
     if SPLITS == 1u {
         let live = token_of(row) < run.count;

@@ -1,73 +1,73 @@
-//! How split-KV attention deals out rows and keys to workgroups.
+//! How split-KV attention assigns rows and keys to workgroups.
 
 use crate::{gpu::DeviceFacts, ops::attention::problem::Problem};
 
-/// How a workgroup takes its rows.
+/// How a workgroup processes its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum RowForm {
-    /// One row, or two: teams of lanes work by themselves until the last key.
+    /// One or two rows: teams of lanes work independently until the last key.
     Single,
     /// Several rows that share a kv head: keys and values are read once for all of them.
     Grouped,
 }
 
-/// How rows and keys are dealt out to workgroups.
+/// The assignment of rows and keys to workgroups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct SplitKvTiling {
-    /// Rows of a workgroup.
+    /// Rows per workgroup.
     pub(in super::super) rows: usize,
     /// KV splits.
     pub(in super::super) splits: usize,
-    /// Lanes of a team: they share the dot product of a query and a key.
+    /// Lanes per team; a team computes the dot product of a query and a key.
     pub(in super::super) lanes: usize,
-    /// Heads there is workgroup memory for at a time.
+    /// Heads in workgroup memory at a time.
     pub(in super::super) staged: usize,
-    /// Lanes of a workgroup.
+    /// Lanes per workgroup.
     pub(in super::super) workgroup: usize,
-    /// How the workgroup takes its rows.
+    /// How the workgroup processes its rows.
     pub(in super::super) form: RowForm,
 }
 
 // Trade-offs measured with `rullama bench` at several depths: docs/performance/lab.md.
 impl SplitKvTiling {
-    /// Lanes of a workgroup that groups rows.
+    /// Lanes of a workgroup with grouped rows.
     const GROUPED_LANES: usize = 256;
-    /// Up to so many keys, a workgroup takes a single row, however many rows share the kv head; reading keys once for two rows pays beyond.
+    /// Up to this number of keys, a workgroup computes a single row, even if more rows share the kv head; beyond, reading keys once for two rows pays.
     const ONE_ROW_KEYS: usize = 1024;
-    /// Up to so many keys, it takes two rows; beyond, reading keys once for all rows pays.
+    /// Up to this number of keys, a workgroup computes two rows; beyond, reading keys once for all rows pays.
     const TWO_ROW_KEYS: usize = 8192;
-    /// KV splits of single rows, the token's own key not counted: few enough for the operation that reads the heads to combine them. A window
-    /// of 512 keys has as many tiles.
+    /// Maximum KV splits of single rows, without the split of the token's own key: few enough for the op that reads the heads to combine them. A
+    /// window of 512 keys has this number of tiles.
     const SINGLE_SPLITS: usize = 8;
-    /// KV splits of all heads together, but at least four a head: every workgroup of the operation that reads the heads combines all of them.
+    /// Maximum KV splits of all heads together, but at least four per head: every workgroup of the op that reads the heads combines all of them.
     const SINGLE_PARTIALS: usize = 64;
-    /// Lanes of a workgroup of single rows, where the device has as many.
+    /// Lanes of a workgroup with single rows, if the device allows.
     const SINGLE_LANES: usize = 512;
-    /// Workgroup memory that the sums of its teams may take.
+    /// Maximum workgroup memory for the sums of the teams.
     const SINGLE_BYTES: usize = 16 << 10;
-    /// Rows that the grouped kernel has registers for.
+    /// Maximum rows that fit the registers of the grouped kernel.
     const MOST_ROWS: usize = 8;
-    /// Keys that one workgroup takes without a split: a second dispatch to combine splits costs about as much.
+    /// Maximum keys of a workgroup without a split: a second dispatch to combine splits costs about as much.
     const UNSPLIT_KEYS: usize = 64;
-    /// Workgroups that keep a large device busy.
+    /// Workgroups that saturate a large device.
     const BUSY: usize = 256;
-    /// The same for grouped rows: KV splits are whole tiles, and with a few more tiles than workgroups half of those would take two tiles and
-    /// the others none.
+    /// The same for grouped rows: KV splits are whole tiles, and with slightly more tiles than workgroups, half of the workgroups would take two
+    /// tiles and the others none.
     const GROUPED_BUSY: usize = 512;
-    /// The fewest KV splits of a long cache, however many workgroups there are without them.
+    /// Minimum KV splits of a long cache, even if there are enough workgroups without them.
     const LEAST_SPLITS: usize = 8;
 
-    /// Rows that share a kv head in one workgroup.
+    /// Rows that share a kv head, in one workgroup.
     pub(in super::super) fn grouped_row(problem: &Problem, facts: &DeviceFacts) -> Self {
         let lanes = team_lanes(facts);
         let all = problem.rows();
-        // Each lane of a team keeps the scores of one row.
+        // Each lane of a team holds the scores of one row.
         let most = (1..=Self::MOST_ROWS.min(all).min(lanes)).rev().find(|rows| {
             grouped_bytes(*rows, problem.width, lanes) <= facts.workgroup_bytes as usize
         });
         let staged = most.unwrap_or(1);
         let least = all.div_ceil(staged);
-        // Blocks of equal size: 9 rows are two blocks of 5, not 8 and 1.
+        // Blocks of equal size: 9 rows are two blocks of 5 and 4, not 8 and 1.
         let rows = |blocks: usize| all.div_ceil(blocks);
         let workgroup = Self::GROUPED_LANES;
         let tiling =
@@ -77,7 +77,7 @@ impl SplitKvTiling {
             return tiling;
         }
         let tiles = keys.div_ceil(tiling.tile());
-        // Each block of rows reads the keys of one token's short cache again: the fewer rows it has, the sooner its workgroup is done.
+        // Each block of rows reads a token's short cache again: with fewer rows, its workgroup finishes sooner.
         let blocks = match problem.tokens {
             1 => (Self::BUSY / (tiles * problem.kv_heads)).clamp(least, all),
             _ => least,
@@ -88,7 +88,7 @@ impl SplitKvTiling {
         Self { splits: tiles.min(busy), ..tiling }
     }
 
-    /// One or two rows of one token in a workgroup, where keys are not many and lanes keep whole pairs of vec4s.
+    /// One or two rows of one token per workgroup, if there are not too many keys and lanes hold whole pairs of vec4s.
     pub(in super::super) fn single_row(problem: &Problem, facts: &DeviceFacts) -> Option<Self> {
         let grouped = Self::grouped_row(problem, facts);
         let (lanes, keys) = (grouped.lanes, problem.keys());
@@ -120,10 +120,10 @@ impl SplitKvTiling {
         Some(Self { rows, splits: tiles.min(busy), ..tiling })
     }
 
-    /// Whether the operation that reads the heads may combine the KV splits.
+    /// Whether the op that reads the heads may combine the KV splits.
     pub(in super::super) fn reader_combines(&self) -> bool {
-        let few = (2..=Self::SINGLE_SPLITS).contains(&self.splits);
-        self.form == RowForm::Single && self.rows == 1 && few
+        let combinable = (2..=Self::SINGLE_SPLITS).contains(&self.splits);
+        self.form == RowForm::Single && self.rows == 1 && combinable
     }
 
     /// Teams of lanes; each scores four keys at a time.
@@ -131,18 +131,18 @@ impl SplitKvTiling {
         self.workgroup / self.lanes
     }
 
-    /// Keys that a workgroup takes at a time.
+    /// Keys per tile of a workgroup.
     pub(in super::super) fn tile(&self) -> usize {
         self.teams() * 4
     }
 }
 
-/// Lanes of a team: with at most 32, short windows still keep many workgroups busy.
+/// Lanes per team: at most 32, so that short windows still occupy many workgroups.
 fn team_lanes(facts: &DeviceFacts) -> usize {
     facts.subgroups.map_or(16, |(least, _)| least.min(32)) as usize
 }
 
-/// Workgroup memory of the grouped kernel: queries, weights, each row's largest score and sum, and what lanes sum.
+/// Workgroup memory of the grouped kernel in bytes: queries, weights, each row's largest score and sum, and the lanes' sums.
 fn grouped_bytes(rows: usize, width: usize, lanes: usize) -> usize {
     let workgroup = SplitKvTiling::GROUPED_LANES;
     rows * (width * 4 + workgroup / lanes * 16 + 12) + workgroup * 20
@@ -154,7 +154,7 @@ mod tests {
     use crate::gpu::DeviceFacts;
 
     #[test]
-    fn the_widest_head_fits_the_floor() {
+    fn the_widest_head_fits_the_minimum_limits() {
         assert!(grouped_bytes(1, 512, 4) <= DeviceFacts::floor().workgroup_bytes as usize);
     }
 }

@@ -1,4 +1,4 @@
-//! Encoder flash attention without matrix units: blocks of scores and sums in registers.
+//! Encoder flash attention without matrix units: scores and sums in registers.
 
 use bytemuck::NoUninit;
 
@@ -22,7 +22,7 @@ static SEPARATE: Part = Part {
 static PACKED: Part =
     Part { kind: "buffers", name: "buffers/packed", source: include_str!("buffers/packed.wgsl") };
 
-/// Rows of a workgroup, as in the kernel.
+/// Rows per workgroup, as in the kernel.
 const ROWS: usize = 64;
 /// Lanes that share rows, as in the kernel.
 const SHARING: u32 = 8;
@@ -32,10 +32,10 @@ const SHARING: u32 = 8;
 struct Params {
     // Tokens, heads and kv heads.
     sizes: [u32; 3],
-    // Vec4s from one token and from one head to the next, of queries, then of keys and values.
+    // Strides in vec4s between tokens and between heads, of queries, then of keys and values.
     q_strides: [u32; 2],
     kv_strides: [u32; 2],
-    // The first vec4 of keys, and of values.
+    // The first vec4 of the keys, and of the values.
     k_first: u32,
     v_first: u32,
 }
@@ -45,25 +45,25 @@ struct Params {
 enum LaneReduce {
     /// By subgroup shuffles.
     Subgroup {
-        /// Whether sharing lanes are spread over 32 lanes instead of being neighbours.
+        /// Whether lanes that share rows are spread over 32 lanes instead of adjacent.
         spread: bool,
     },
-    /// By workgroup memory.
+    /// Through workgroup memory.
     Workgroup,
 }
 
-/// How the kernel is specialised for a width of heads and a device.
+/// The kernel's specialisation for a head width and a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) struct EncoderFlash {
-    /// Vec4s of a head.
+    /// vec4s per head.
     vec4s: u32,
-    /// Vec4s that each of the lanes that share rows sums.
+    /// vec4s accumulated by each of the lanes that share rows.
     per_lane: u32,
     reduce: LaneReduce,
 }
 
 impl EncoderFlash {
-    /// For the heads that image encoders have. Its workgroup memory fits every device.
+    /// For the head widths of image encoders. Its workgroup memory fits every device.
     pub(in super::super) fn new(width: usize, facts: &DeviceFacts) -> Option<Self> {
         let vec4s = word(width / 4);
         let reduce = match facts.subgroups {
@@ -88,7 +88,7 @@ impl EncoderFlash {
         inputs.into_iter().fold(dispatch, Dispatch::read).write(BufferRef::Output(0))
     }
 
-    /// The same after a dispatch that packs the heads, for the one width that can be packed.
+    /// After a dispatch that packs the heads, for the one width that can be packed.
     pub(in super::super) fn packed(
         self,
         heads: &Heads,
@@ -131,7 +131,7 @@ mod tests {
     use crate::gpu::DeviceFacts;
 
     #[test]
-    fn every_device_takes_the_heads_of_image_encoders() {
+    fn every_device_supports_the_heads_of_image_encoders() {
         let floor = DeviceFacts::floor();
         let wide = DeviceFacts { subgroups: Some((32, 64)), ..DeviceFacts::floor() };
         let middle = DeviceFacts { subgroups: Some((8, 32)), ..DeviceFacts::floor() };
@@ -143,7 +143,7 @@ mod tests {
             (64, &middle, flash(16, 2, LaneReduce::Subgroup { spread: false })),
             (64, &wide, flash(16, 2, LaneReduce::Subgroup { spread: true })),
             (72, &wide, flash(18, 3, LaneReduce::Subgroup { spread: true })),
-            // Most lanes would have nothing to do, or too much to keep.
+            // Most lanes would be idle, or run out of registers.
             (32, &wide, None),
             (128, &wide, None),
         ] {

@@ -1,12 +1,12 @@
 // o[t, h, :] = sum over live tokens s of weight(t, s) * v[s, h, :] / sum of the weights, weight(t, s) = e^(q[t, h, :] . k[s, h, :] - m);
-// bidirectional attention by plain arithmetic, 64 rows of a head in a workgroup of 64 lanes, 32 keys at a time
+// bidirectional attention without matrix units, 64 rows of a head in a workgroup of 64 lanes, 32 keys at a time
 //
 // Eight lanes share eight rows: a lane computes their scores with four keys, then their sums for LANE_DIM4 vec4s of the head, all in
-// registers. Steps of four vec4s go through workgroup memory: first queries and keys, then weights (over the queries) and values (over the
-// keys). The next step is prefetched before this one is multiplied. Indices are constants, but for the lane's own, so that bounds checks vanish;
-// everything is unrolled by hand, because compilers spill registers that a loop indexes.
+// registers. Four vec4s at a time are staged in workgroup memory: first queries and keys, then weights (in the memory of the queries) and
+// values (in that of the keys). The next step is prefetched before this one is multiplied. Indices other than the lane's are constants, so
+// that bounds checks vanish; everything is unrolled by hand, because compilers spill registers that a loop indexes.
 override DIM4: u32 = 16u;
-// Vec4s of a head that a lane sums; those of eight lanes cover DIM4: two for heads of 64, three for heads of 72.
+// vec4s of a head that a lane accumulates; those of eight lanes cover DIM4: two for heads of 64, three for heads of 72.
 override LANE_DIM4: u32 = 2u;
 //#use lanes
 //#use buffers
@@ -15,12 +15,12 @@ struct Params {
     tokens: u32,
     heads: u32,
     kv_heads: u32,
-    // Vec4s from one token to the next and from one head to the next, of queries, then of keys and values.
+    // Strides in vec4s between tokens and between heads, of queries, then of keys and values.
     q_token: u32,
     q_head: u32,
     k_token: u32,
     k_head: u32,
-    // The first vec4 of keys and of values.
+    // The first vec4 of the keys and of the values.
     k_first: u32,
     v_first: u32,
 }
@@ -29,17 +29,17 @@ struct Params {
 
 const ROWS: u32 = 64u;
 const KEYS: u32 = 32u;
-// Vec4s of queries and keys in a step, and keys whose values are in one.
+// vec4s of queries and keys per step, and keys per step of values.
 const STEP: u32 = 4u;
 const STEP_KEYS: u32 = 16u;
 // The score of a key that is not live.
 const MASKED: f32 = -3.0e38;
 const LOG2_E: f32 = 1.442695041;
 
-// Queries, by a lane's row, vec4 of the step and lane of the rows; or weights, by row, vec4 of keys and lane. One lane more than there are,
-// against bank conflicts.
+// Queries, indexed by the lane's row, vec4 of the step and lane of the rows; or weights, by row, vec4 of keys and lane. One lane more than
+// used, against bank conflicts.
 var<workgroup> sh_rows: array<array<array<vec4<f32>, 9>, 4>, 8>;
-// Keys, by a lane's key, vec4 of the step and lane; or values, by vec4 of keys and vec4 of the lane, key in the vec4, and lane.
+// Keys, indexed by the lane's key, vec4 of the step and lane; or values, by vec4 of keys and vec4 of the lane, key in the vec4, and lane.
 var<workgroup> sh_others: array<array<array<vec4<f32>, 9>, 4>, 4u * LANE_DIM4>;
 
 // Scores of the lane's eight rows with its four keys, then weights.
@@ -51,7 +51,7 @@ var<private> s4: vec4<f32>;
 var<private> s5: vec4<f32>;
 var<private> s6: vec4<f32>;
 var<private> s7: vec4<f32>;
-// Sums of the rows: the first, second and third vec4 of the lane.
+// Accumulated values of the rows: the first, second and third vec4 of the lane.
 var<private> a0: vec4<f32>;
 var<private> a1: vec4<f32>;
 var<private> a2: vec4<f32>;
@@ -77,9 +77,9 @@ var<private> c5: vec4<f32>;
 var<private> c6: vec4<f32>;
 var<private> c7: vec4<f32>;
 
-// Where the workgroup's heads start.
+// Offsets of the workgroup's heads.
 struct Head {
-    // The first vec4 of its first token.
+    // The first vec4 of the first token.
     q: u32,
     k: u32,
     v: u32,
@@ -95,7 +95,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
     let row_lane = row_lane_of(lane);
     let key_lane = key_lane_of(lane);
     let steps = (DIM4 + 3u) / 4u;
-    // The largest scores and the sums of weights over the lane's keys: of the first four rows and the others.
+    // The largest scores and the sums of weights over the lane's keys: of the first four rows and of the others.
     var largest_low = vec4(MASKED);
     var largest_high = vec4(MASKED);
     var sum_low = vec4(0.0);
@@ -106,7 +106,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
     var q3 = query(3u, 0u, head, lane);
     var k0 = key(0u, 0u, 0u, head, lane);
     var k1 = key(1u, 0u, 0u, head, lane);
-    // Rows past the last live token see nothing.
+    // Rows beyond the live tokens see nothing.
     let end = select(0u, live, head.first_row < live);
     for (var tile = 0u; tile < end; tile += KEYS) {
         s0 = vec4(0.0);
@@ -126,7 +126,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
             put_key(0u, k0, lane);
             put_key(4u, k1, lane);
             workgroupBarrier();
-            // The last step prefetches the first one of the next tile.
+            // The last step prefetches the first step of the next tile.
             let is_last = step + 1u == steps;
             let next = select(step + 1u, 0u, is_last);
             let next_tile = select(tile, tile + KEYS, is_last);
@@ -242,7 +242,7 @@ fn value(i: u32, first: u32, head: Head, lane: u32) -> vec4<f32> {
     return v4(token * p.k_token + head.v + at % DIM4);
 }
 
-// Row 4a + b of 32 is lane a's row b; the same with keys. Exponentials are powers of two.
+// Row 4a + b of 32 is lane a's row b; keys likewise. Exponentials are powers of two.
 fn put_query(row: u32, first_lane: u32, numbers: vec4<f32>, lane: u32) {
     sh_rows[row + lane / 4u % 4u][lane % 4u][first_lane + lane / 16u] = numbers * LOG2_E;
 }
@@ -281,7 +281,7 @@ fn transposed(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> mat4x4<
     );
 }
 
-// Adds a vec4 of the step to the scores of all rows and keys.
+// Accumulates a vec4 of the step into the scores of all rows and keys.
 fn score(dim4: u32, row_lane: u32, key_lane: u32) {
     let keys = transposed(
         sh_others[0][dim4][key_lane],
@@ -303,7 +303,7 @@ fn scored(scores: vec4<f32>, row: vec4<f32>, keys: mat4x4<f32>) -> vec4<f32> {
     return fma(vec4(row.w), keys[3], fma(vec4(row.z), keys[2], fma(vec4(row.y), keys[1], fma(vec4(row.x), keys[0], scores))));
 }
 
-// Masks the scores of keys past the last live token.
+// Masks the scores of keys beyond the live tokens.
 fn hide(seen: vec4<bool>) {
     s0 = select(vec4(MASKED), s0, seen);
     s1 = select(vec4(MASKED), s1, seen);
@@ -323,7 +323,7 @@ fn sum(weights: vec4<f32>) -> f32 {
     return (weights.x + weights.y) + (weights.z + weights.w);
 }
 
-// Rescales the sums to a larger score.
+// Rescales the sums to a larger reference score.
 fn rescale(low: vec4<f32>, high: vec4<f32>) {
     a0 *= low.x;
     a1 *= low.y;
@@ -353,7 +353,7 @@ fn rescale(low: vec4<f32>, high: vec4<f32>) {
     }
 }
 
-// Adds the weighted values of four keys.
+// Accumulates the weighted values of four keys.
 fn add(key4: u32, row_lane: u32, key_lane: u32) {
     let low = transposed(
         sh_rows[0][key4][row_lane],
@@ -405,7 +405,7 @@ fn add_key(key4: u32, key: u32, low: vec4<f32>, high: vec4<f32>, key_lane: u32) 
     }
 }
 
-// A row's weighted mean; zeros for tokens that are not live.
+// A row's output; zeros for tokens that are not live.
 fn write(row: u32, weights: f32, first: vec4<f32>, second: vec4<f32>, third: vec4<f32>, head: u32, key_lane: u32) {
     if row >= p.tokens {
         return;

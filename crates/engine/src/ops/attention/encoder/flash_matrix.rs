@@ -1,4 +1,4 @@
-//! Encoder flash attention by matrix units: one dispatch packs the heads into blocks that the units load, one attends.
+//! Encoder flash attention with matrix units: one dispatch packs the heads into blocks that the units load, one attends.
 
 use super::pack::{BLOCK, Heads, Layout, WIDTH};
 use crate::{
@@ -18,11 +18,11 @@ static CHROMIUM16: Part = Part {
 static WRITTEN: Part =
     Part { kind: "matrix", name: "encoder/written", source: include_str!("matrix/written.wgsl") };
 
-/// Rows of a workgroup, and keys it takes at a time, as in the kernel.
+/// Rows per workgroup, and keys per tile, as in the kernel.
 const ROWS: usize = 32;
 const KEYS: usize = 64;
 
-/// The matrix units of a device, if the kernel is made for heads of this width.
+/// The matrix units of a device, if the kernel supports heads of this width.
 pub(in super::super) fn units(width: usize, facts: &DeviceFacts) -> Option<MatrixUnits> {
     facts.matrix.filter(|_| width == WIDTH)
 }

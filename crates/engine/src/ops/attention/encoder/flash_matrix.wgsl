@@ -1,10 +1,10 @@
 // o[t, h, :] = sum over live tokens s of weight(t, s) * v[s, h, :] / sum of the weights, weight(t, s) = e^(q[t, h, :] . k[s, h, :] - m);
-// bidirectional attention by matrix units, heads of 64 in blocks; one subgroup computes 32 rows, 64 keys at a time
+// bidirectional attention with matrix units, heads of 64 in blocks; one subgroup computes 32 rows, 64 keys at a time
 //
-// Workgroups have one subgroup, so that barriers are cheap, and little memory, so that many are resident. Keys and values are loaded when needed:
-// two blocks of rows use each. Scores stay in registers but for those of 16 rows at a time, which go through workgroup memory, where lanes address
-// them by row: half a row each. Sums are rescaled, through workgroup memory too, only where a row's scores exceed the reference m of its weights
-// by more than GROWTH.
+// Workgroups have one subgroup, so that barriers are cheap, and little workgroup memory, so that many are resident. Keys and values are loaded
+// when needed: two blocks of rows use each. Scores stay in registers, except 16 rows at a time in workgroup memory, where lanes address them
+// by row: half a row each. Sums are rescaled, also through workgroup memory, only if a row's scores exceed the reference m of its weights by
+// more than GROWTH.
 enable f16;
 //#use matrix
 
@@ -21,7 +21,7 @@ struct Params {
 
 const ROWS: u32 = 32u;
 const KEYS: u32 = 64u;
-// Vec4s from one row to the next: one or two more than there are, against bank conflicts.
+// Strides between rows in vec4s: one or two more than needed, against bank conflicts.
 const SCORE_STRIDE: u32 = KEYS / 4u + 1u;
 const WEIGHT_STRIDE: u32 = KEYS / 4u + 2u;
 const SUM_STRIDE: u32 = 5u;
@@ -38,7 +38,7 @@ var<workgroup> sh_row: array<f32, 32>;
 var<workgroup> sh_rescale: array<f32, 16>;
 var<workgroup> sh_grown: vec4<u32>;
 
-// Sums of the first 16 rows and of the others, by block of the head's columns. Browsers allow matrices only in variables of functions.
+// Sums of the first 16 rows and of the others, by block of the head's columns. Browsers allow matrices only in function variables.
 struct Sums {
     a0: Block,
     a1: Block,
@@ -50,7 +50,7 @@ struct Sums {
     b3: Block,
 }
 
-// The score that a row's weights are relative to, and their sum over the lane's keys.
+// The reference score of a row's weights, and their sum over the lane's keys.
 struct Running {
     reference: f32,
     weights: f32,
@@ -179,7 +179,7 @@ fn scored(q0: Left, q1: Left, q2: Left, q3: Left, k0: Right, k1: Right, k2: Righ
     return multiply_add(q3, k3, scores);
 }
 
-// The lane's half of a row of 16, through workgroup memory.
+// The lane's half of a row of a block of 16, through workgroup memory.
 fn row_scores(s0: Block, s1: Block, s2: Block, s3: Block, key: u32, id: u32) -> Scores {
     put_rows(s0, 0u, SCORE_STRIDE);
     put_rows(s1, 4u, SCORE_STRIDE);
@@ -205,7 +205,7 @@ fn row_scores(s0: Block, s1: Block, s2: Block, s3: Block, key: u32, id: u32) -> 
     return s;
 }
 
-// Masks keys past the last live token.
+// Masks keys beyond the live tokens.
 fn seen(scores: vec4<f32>, key: u32) -> vec4<f32> {
     return select(vec4(MASKED), scores, vec4(key) + vec4(0u, 1u, 2u, 3u) < vec4(run.count));
 }
@@ -215,14 +215,14 @@ fn largest(s: Scores) -> f32 {
     return max(max(most.x, most.y), max(most.z, most.w));
 }
 
-// All lanes that write store the same value.
+// All writing lanes store the same value.
 fn note_growth(s: Scores, row: Running, id: u32) {
     if largest(s) > row.reference + GROWTH {
         sh_grown = vec4(1u);
     }
 }
 
-// Makes a row's weights relative to its largest score so far; the factor for its sums is left in sh_rescale.
+// Makes a row's weights relative to its largest score so far; stores the factor for its sums in sh_rescale.
 fn grown(s: Scores, row: Running, id: u32) -> Running {
     let most = largest(s);
     sh_row[id] = most;
@@ -247,11 +247,11 @@ fn weigh(s: Scores, reference: f32, id: u32) -> f32 {
 fn weigh4(scores: vec4<f32>, reference: f32, at: u32) -> vec4<f32> {
     let weights = vec4<f16>(exp2((scores - vec4(reference)) * LOG2_E));
     sh_w[at] = weights;
-    // Rounded as they are multiplied.
+    // Rounded to f16, as they are multiplied.
     return vec4<f32>(weights);
 }
 
-// Adds the values of 16 keys to the sums of both blocks of rows.
+// Accumulates the values of 16 keys for both blocks of rows.
 fn add_values(sums: ptr<function, Sums>, w: Left, u: Left, at: u32) {
     let v0 = right_heads(at);
     (*sums).a0 = multiply_add(w, v0, (*sums).a0);
@@ -280,14 +280,14 @@ fn rescaled(sums: Block, id: u32) -> Block {
     return scaled;
 }
 
-// Leaves the factors that normalise the sums of 16 rows in sh_rescale.
+// Stores the factors that normalise the sums of 16 rows in sh_rescale.
 fn end_row(row: Running, id: u32) {
     sh_row[id] = row.weights;
     workgroupBarrier();
     sh_rescale[id % 16u] = 1.0 / (sh_row[id] + sh_row[id ^ 16u]);
 }
 
-// A block's weighted means, from vec4 `dim4` of the rows on; zeros for tokens that are not live.
+// Writes a block's output, from vec4 `dim4` of the rows on; zeros for tokens that are not live.
 fn write_block(sums: Block, first_row: u32, head: u32, dim4: u32, id: u32) {
     put_rows(sums, 0u, SUM_STRIDE);
     workgroupBarrier();

@@ -1,4 +1,4 @@
-//! Flash attention of encoders: all live tokens of a pass over each other, without a KV cache.
+//! Flash attention of encoders: all live tokens of a pass attend to each other, without a KV cache.
 
 pub(super) mod flash;
 pub(super) mod flash_matrix;

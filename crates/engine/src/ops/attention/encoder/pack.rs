@@ -1,4 +1,4 @@
-//! Queries, keys and values with heads of 64, packed as encoder flash attention loads them, by one dispatch.
+//! Packs queries, keys and values with heads of 64 in one dispatch, in the layout that encoder flash attention loads.
 
 use bytemuck::NoUninit;
 
@@ -24,9 +24,9 @@ static BLOCKS: Part =
 static ROWS: Part =
     Part { kind: "layout", name: "layout/rows", source: include_str!("layout/rows.wgsl") };
 
-/// Numbers of a head.
+/// Elements per head.
 pub(super) const WIDTH: usize = 64;
-/// Tokens of a block.
+/// Tokens per block.
 pub(super) const BLOCK: usize = 16;
 
 #[derive(Clone, Copy, NoUninit)]
@@ -39,26 +39,26 @@ struct Params {
     columns: [[u32; 2]; 3],
 }
 
-/// Where queries, keys and values come from: inputs 0, 1 and 2 of an operation.
+/// The source of queries, keys and values: inputs 0, 1 and 2 of an op.
 pub(in super::super) struct Heads {
-    /// First vec4 of their rows, and vec4s from one row to the next.
+    /// First vec4 of their rows, and the stride between rows in vec4s.
     columns: [[u32; 2]; 3],
-    /// Where the kernel norms and rotates them: what is added to the means of the norms. Inputs 3, 4 and 5 are then the norms' weights of queries
-    /// and keys and the RoPE table.
+    /// If the kernel norms and rotates them: the eps of the norms. Inputs 3, 4 and 5 are then the norm weights of queries and keys and the RoPE
+    /// table.
     eps: Option<f32>,
 }
 
-/// How packed heads are stored.
+/// The layout of packed heads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
     /// As f16, in blocks that matrix units load.
     Blocks,
-    /// As f32, row by row.
+    /// As f32, row-major.
     Rows,
 }
 
 impl Heads {
-    /// Heads that are normed and rotated already.
+    /// Heads that are already normed and rotated.
     pub(in super::super) fn prepared(call: &GpuCall<'_>) -> Self {
         let whole = |i: usize| {
             let &[_, heads, width] = call.input(i).shape.dims() else {
@@ -75,7 +75,7 @@ impl Heads {
         Self { columns: [place(0), place(1), place(2)], eps: Some(eps) }
     }
 
-    /// The dispatch that packs them, with memory for so many blocks of tokens of each head.
+    /// The dispatch that packs them, with space for `blocks` blocks of tokens per head.
     pub(super) fn pack(
         &self,
         problem: &Problem,

@@ -7,10 +7,10 @@ struct Params {
     tokens: u32,
     heads: u32,
     kv_heads: u32,
-    // Blocks of 16 tokens; the last ones may hold no token.
+    // Blocks of 16 tokens; the last ones may be empty.
     blocks: u32,
     eps: f32,
-    // The first vec4 of heads in their rows, and the length of a row in vec4s.
+    // The first vec4 of the heads in their rows, and the row length in vec4s.
     q_first: u32,
     q_stride: u32,
     k_first: u32,

@@ -1,4 +1,4 @@
-//! Which keys a token sees: on the CPU, and the WGSL part that tells the flash kernels.
+//! Which keys a token sees: for the CPU reference, and as a WGSL part of the flash kernels.
 
 use std::ops::Range;
 
@@ -22,27 +22,27 @@ static PACKED_CAUSAL: Part =
 pub enum Mask {
     /// All positions up to `p`, or the last `window` of them.
     Causal {
-        /// How many positions a token sees, itself included; all without a window.
+        /// The number of positions a token sees, including itself; `None`: all.
         window: Option<u32>,
     },
-    /// As causal, and a token of a block (an image, say) also sees the rest of its block. An input `u32[t]` holds for each token the position one
+    /// Causal, and a token of a block (such as an image) also sees the rest of its block. An input `u32[t]` holds for each token the position one
     /// past the end of its block, or 0.
     Block {
-        /// How many positions a token sees, itself included.
+        /// The number of positions a token sees, including itself.
         window: u32,
     },
     /// Every live token of the pass sees every other one; there is no KV cache.
     Bidirectional,
-    /// Packed sequences: an input `u32[t, 2]` holds for each token the first position it sees and the one past the last. Neither ever decreases
-    /// from one token to the next, and no range is empty.
+    /// Packed sequences: an input `u32[t, 2]` holds for each token the first position it sees and one past the last. Neither decreases from token
+    /// to token, and no range is empty.
     Packed,
 }
 
 impl Mask {
-    /// The input that holds the ends of blocks or the ranges of packed sequences, where the mask has one.
+    /// The input of block ends or packed ranges, if the mask has one.
     pub(super) const INPUT: usize = 3;
 
-    /// How many positions a token sees at most, itself included.
+    /// The maximum number of positions a token sees, including itself.
     pub(super) fn window(self) -> Option<u32> {
         match self {
             Self::Causal { window } => window,
@@ -56,7 +56,7 @@ impl Mask {
         matches!(self, Self::Block { .. } | Self::Packed)
     }
 
-    /// A flash kernel with this mask.
+    /// Adds this mask's part to a flash kernel.
     pub(super) fn apply(self, dispatch: Dispatch) -> Dispatch {
         let part = match self {
             Self::Causal { .. } => &CAUSAL,
@@ -68,22 +68,22 @@ impl Mask {
         if self.has_input() { dispatch.read(BufferRef::Input(Self::INPUT)) } else { dispatch }
     }
 
-    /// The keys that the tokens of a pass see; `input` holds the numbers of [`Mask::INPUT`].
+    /// The keys that the tokens of a pass see; `input` holds the data of [`Mask::INPUT`].
     pub(super) fn visible<'a>(self, step: &Step, input: Option<&'a [u32]>) -> Visible<'a> {
-        let numbers = || input.expect("infer has checked that the mask has its input");
+        let data = || input.expect("infer has checked that the mask has its input");
         let (position, count) = (step.position as usize, step.count as usize);
         match self {
             Self::Causal { window } => Visible::Causal { window },
             Self::Block { window } => {
-                Visible::Block { window, live_end: position + count, ends: numbers() }
+                Visible::Block { window, live_end: position + count, ends: data() }
             }
             Self::Bidirectional => Visible::All { count },
-            Self::Packed => Visible::Packed { ranges: numbers() },
+            Self::Packed => Visible::Packed { ranges: data() },
         }
     }
 }
 
-/// The causal mask of packed training sequences, and the log-sum-exp of each row, which its gradient needs.
+/// Adds the causal mask of packed training sequences, which also stores the log-sum-exp of each row for the gradient.
 pub(super) fn packed_causal(
     dispatch: Dispatch,
     starts: BufferRef,
@@ -95,26 +95,26 @@ pub(super) fn packed_causal(
 /// The keys that each token of a pass sees, for the CPU reference.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Visible<'a> {
-    /// Of [`Mask::Causal`].
+    /// [`Mask::Causal`].
     Causal { window: Option<u32> },
-    /// Of [`Mask::Block`], whose live tokens end before this position.
+    /// [`Mask::Block`]; the live tokens end before `live_end`.
     Block { window: u32, live_end: usize, ends: &'a [u32] },
-    /// Of [`Mask::Bidirectional`].
+    /// [`Mask::Bidirectional`].
     All { count: usize },
-    /// Of [`Mask::Packed`].
+    /// [`Mask::Packed`].
     Packed { ranges: &'a [u32] },
-    /// Causal inside packed training sequences, of which `starts` holds the first position for each token.
+    /// Causal within packed training sequences; `starts` holds the first position of each token's sequence.
     PackedCausal { window: Option<u32>, starts: &'a [u32] },
 }
 
 impl Visible<'_> {
-    /// The positions that token number `token` of the pass, at this position, sees.
+    /// The positions that token `token` of the pass, at `position`, sees.
     pub(super) fn keys(&self, token: usize, position: usize) -> Range<usize> {
         match *self {
             Self::Causal { window } => causal(window, position),
             Self::Block { window, live_end, ends } => {
                 let keys = causal(Some(window), position);
-                // A block that reaches beyond the live tokens ends with them.
+                // A block that extends beyond the live tokens ends with them.
                 let end = (ends[token] as usize).min(live_end);
                 keys.start..end.max(keys.end)
             }
@@ -140,7 +140,7 @@ mod tests {
     use crate::graph::Step;
 
     #[test]
-    fn each_mask_shows_its_keys() {
+    fn visible_keys_of_each_mask() {
         let step = Step { position: 10, count: 3, ..Step::default() };
         let keys = |mask: Mask, input: Option<&[u32]>| {
             let visible = mask.visible(&step, input);

@@ -1,5 +1,4 @@
-// Packed sequences: a token sees the positions from the first number of its range to before the second. Neither ever decreases from one token
-// to the next.
+// Packed sequences: a token sees the half-open range of positions ranges[token]. Neither end decreases from token to token.
 @group(0) @binding(6) var<storage, read> ranges: array<vec2<u32>>;
 
 fn first_position() -> u32 {

@@ -1,4 +1,4 @@
-// Causal mask of packed training sequences: all tokens are live, whatever the step says. Stores each row's log-sum-exp for the gradient.
+// Causal mask of packed training sequences: all tokens are live, regardless of the step. Stores each row's log-sum-exp for the gradient.
 @group(0) @binding(6) var<storage, read_write> log_sums: array<f32>;
 @group(0) @binding(7) var<storage, read> starts: array<u32>;
 

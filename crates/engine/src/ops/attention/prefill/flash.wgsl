@@ -1,10 +1,10 @@
 // o[row] = sum over j of softmax(q[row] . k[j]) * v[j]     for ROWS rows that share a kv head
-// One workgroup per block of rows and kv head. Keys come in tiles of KEYS; queries and keys are staged STAGE vec4s of a head at a time, scores
-// become weights in workgroup memory, and each lane sums its vec4 of the values for some of the rows.
+// One workgroup per block of rows and kv head. Keys are processed in tiles of KEYS; queries and keys are staged STAGE vec4s of a head at a time,
+// scores become weights in workgroup memory, and each lane accumulates its vec4 of the values for some of the rows.
 override WIDTH: u32 = 256u;
 override DIM4: u32 = 64u;
 override STAGE: u32 = 4u;
-// Rows that a lane sums its vec4 of the values for.
+// Rows per lane; a lane accumulates one vec4 of the values for each.
 override EACH: u32 = 8u;
 //#use kv
 //#use indexing
@@ -14,9 +14,9 @@ override EACH: u32 = 8u;
 const WG: u32 = 256u;
 const ROWS: u32 = 32u;
 const KEYS: u32 = 64u;
-// A row of scores in vec4s of keys.
+// vec4s of keys in a row of scores.
 const KEYS4: u32 = 16u;
-// Lanes that weight one row.
+// Lanes that compute the weights of one row.
 const LANES: u32 = 8u;
 
 @group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
@@ -42,14 +42,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // A block of rows beyond the live tokens sees nothing.
     let end = select(first, last_end(first_token, last_token), first_token < live_tokens());
 
-    // This lane sums one vec4 of the head for EACH rows, at most 16.
+    // This lane accumulates one vec4 of the head for EACH rows, at most 16.
     let dim4 = id % DIM4;
     let my_row = id / DIM4 * EACH;
     var sums_0 = mat4x4<f32>();
     var sums_4 = mat4x4<f32>();
     var sums_8 = mat4x4<f32>();
     var sums_12 = mat4x4<f32>();
-    // This lane weights some keys of one row, which sees positions x to before y.
+    // This lane computes the weights of some keys of one row, which sees positions x to before y.
     let token = token_of(min(first_row + id / LANES, all_rows - 1u));
     let sees = vec2(seen_first(token), seen_end(token));
     var largest = MASKED;
@@ -111,7 +111,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
 }
 
-// A lane's sums of four rows, the first of them its row number `i`. The functions below are unrolled by hand for four rows: compilers do not unroll
+// A lane's sums of four rows, starting with its row `i`. The functions below are unrolled by hand for four rows: compilers do not unroll
 // loops with bounds checks, and spill registers that a loop indexes.
 fn rescaled(sums: mat4x4<f32>, my_row: u32, i: u32) -> mat4x4<f32> {
     return mat4x4<f32>(
@@ -129,7 +129,7 @@ fn rescaled4(sums: vec4<f32>, my_row: u32, i: u32) -> vec4<f32> {
     return sums * sh_rescale[min(my_row + i, ROWS - 1u)];
 }
 
-// One vec4 of four values. Keys past the last one have weight 0 and are clamped to the last one, which is finite.
+// One vec4 of four values. Keys out of range have weight 0 and are clamped to the last one, which is finite.
 fn values16(tile: u32, live: u32, i: u32, kv_head: u32, dim4: u32) -> mat4x4<f32> {
     let keys = vec4(tile) + min(vec4(i) + vec4(0u, 1u, 2u, 3u), vec4(live - 1u));
     return mat4x4<f32>(
@@ -140,7 +140,7 @@ fn values16(tile: u32, live: u32, i: u32, kv_head: u32, dim4: u32) -> mat4x4<f32
     );
 }
 
-// Where a lane's results are written.
+// Where a lane stores its results.
 struct Place {
     first_row: u32,
     my_row: u32,
@@ -173,7 +173,7 @@ fn row_sum(row: u32) -> f32 {
     return sum;
 }
 
-// Scores of a tile. A lane computes four neighbouring keys of rows r and r + 16.
+// Scores of a tile. A lane computes four adjacent keys of rows r and r + 16.
 fn score(tile: u32, live: u32, first_row: u32, kv_head: u32, id: u32) {
     let r = id / KEYS4;
     let k = id % KEYS4;
@@ -199,7 +199,7 @@ fn score(tile: u32, live: u32, first_row: u32, kv_head: u32, id: u32) {
     sh_score[(r + 16u) * KEYS4 + k] = high;
 }
 
-// Loads STAGE vec4s of the block's queries and the tile's keys. Key 4a + b is stored at b * 16 + a, so that lanes read neighbours.
+// Loads STAGE vec4s of the block's queries and the tile's keys. Key 4a + b is stored at b * 16 + a, so that adjacent lanes read adjacent vec4s.
 fn stage(start: u32, tile: u32, live: u32, first_row: u32, kv_head: u32, id: u32) {
     let last_row = p.tokens * heads_of_group() - 1u;
     for (var i = id; i < ROWS * STAGE; i += WG) {

@@ -1,10 +1,10 @@
-// Flash attention by matrix units: o[row] = sum over j of softmax(q[row] . k[j]) * v[j] for ROWS rows that share a kv head. Queries, keys,
-// weights and values are multiplied in f16 and summed in f32.
+// Flash attention with matrix units: o[row] = sum over j of softmax(q[row] . k[j]) * v[j] for ROWS rows that share a kv head. Queries, keys,
+// weights and values are multiplied in f16 and accumulated in f32.
 //
-// A workgroup takes tiles of KEYS keys. Its subgroups share the blocks of scores, 64 elements of a head at a time; then each sums its own columns
-// of the values for all rows. Sums are rescaled only when a row's scores exceed the reference of its weights by more than GROWTH: matrix registers
-// cannot be addressed by row, so that rescaling goes through workgroup memory.
-// All sizes are constants of the text: naga fails where they are overrides.
+// A workgroup processes tiles of KEYS keys. Its subgroups share the blocks of scores, 64 elements of a head at a time; then each accumulates its
+// own columns of the values for all rows. Sums are rescaled only when a row's scores exceed the reference of its weights by more than GROWTH:
+// matrix registers cannot be addressed by row, so rescaling goes through workgroup memory.
+// All sizes are constants in the source: naga fails if they are overrides.
 override WIDTH: u32 = 64u;
 override DIM4: u32 = 16u;
 //#use kv_f16
@@ -17,16 +17,16 @@ const SUBGROUP: u32 = 32u;
 const SUBGROUPS: u32 = WG / SUBGROUP;
 const ROW_BLOCKS: u32 = ROWS / 16u;
 const KEY_BLOCKS: u32 = KEYS / 16u;
-// Columns of the values that a subgroup sums.
+// Columns of the values per subgroup.
 const COLUMNS: u32 = HEAD / SUBGROUPS;
 const COLUMN_BLOCKS: u32 = COLUMNS / 16u;
-// Blocks of scores that a subgroup computes: one or two.
+// Blocks of scores per subgroup: one or two.
 const SCORE_BLOCKS: u32 = ROW_BLOCKS * KEY_BLOCKS / SUBGROUPS;
-// Elements of a head that scores sum at a time, in vec4s; rows are two vec4s longer, against bank conflicts.
+// vec4s of a head per step of the scores; rows are two vec4s longer, against bank conflicts.
 const GROUPS: u32 = 16u;
 const STRIDE: u32 = 18u;
 const VALUE_STRIDE: u32 = HEAD / 4u + 2u;
-// Scores that a lane weights: a quarter of them in each vector.
+// Scores that a lane converts to weights: a quarter of them in each vec4.
 const EACH: u32 = ROWS * KEYS / WG;
 // Weights are at most e^8, far below the largest f16.
 const GROWTH: f32 = 8.0;
@@ -40,14 +40,14 @@ const GROWTH: f32 = 8.0;
 var<workgroup> sh_w: array<vec4<f16>, ROWS * STRIDE>;
 // Keys, then values.
 var<workgroup> sh_x: array<vec4<f16>, max(KEYS * STRIDE, VALUE_KEYS * VALUE_STRIDE)>;
-// Scores, or sums that are rescaled or written.
+// Scores, or sums to be rescaled or written.
 var<workgroup> sh_y: array<f32, ROWS * KEYS>;
 var<workgroup> sh_row: array<f32, WG>;
 var<workgroup> sh_rescale: array<f32, ROWS>;
-// Four words, so that what follows stays aligned: matrix units read wrong numbers otherwise.
+// Four words, so that the following arrays stay aligned: matrix units read wrong values otherwise.
 var<workgroup> sh_grown: vec4<u32>;
 
-// Sums of a subgroup, by block of rows and block of columns. Browsers allow matrices only in variables of functions.
+// Sums of a subgroup, by block of rows and block of columns. Browsers allow matrices only in function variables.
 struct Sums {
     a0: Block,
     a1: Block,
@@ -67,7 +67,7 @@ struct Sums {
 struct Tile {
     first_row: u32,
     kv_head: u32,
-    // The tile's first key and how many of its keys are live.
+    // The tile's first key and the number of its live keys.
     key: u32,
     live: u32,
 }
@@ -86,12 +86,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // A block of rows beyond the live tokens sees nothing.
     let end = select(first, last_end(first_token, last_token), first_token < live_tokens());
 
-    // This lane weights EACH keys of one row, which sees positions x to before y.
+    // This lane computes the weights of EACH keys of one row, which sees positions x to before y.
     let my_row = id % ROWS;
     let my_key = id / ROWS * EACH;
     let token = token_of(min(first_row + my_row, all_rows - 1u));
     let sees = vec2(seen_first(token), seen_end(token));
-    // The score that the row's weights are relative to, and their sum over this lane's keys.
+    // The reference score of the row's weights, and their sum over this lane's keys.
     var reference = MASKED;
     var weights = 0.0;
 
@@ -111,7 +111,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         workgroupBarrier();
         let most = row_most(my_row);
         if most > reference + GROWTH {
-            // All lanes that write store the same value.
+            // All writing lanes store the same value.
             sh_grown = vec4(1u);
         }
         if workgroupUniformLoad(&sh_grown).x != 0u {
@@ -152,7 +152,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     write_all(&sums, first_row, kv_head, id);
 }
 
-// Scores of a tile to workgroup memory: block by block, 16 rows of a key together.
+// Writes the scores of a tile to workgroup memory, block by block, key-major with 16 rows each.
 fn score(tile: Tile, id: u32) {
     let block = id / SUBGROUP * SCORE_BLOCKS;
     let row = block / KEY_BLOCKS * 16u * STRIDE;
@@ -264,12 +264,12 @@ fn row_sum(row: u32) -> f32 {
     return sum;
 }
 
-// Rounded as they are multiplied.
+// Rounded to f16, as they are multiplied.
 fn weigh(scores: vec4<f32>, reference: f32) -> vec4<f16> {
     return vec4<f16>(select(exp(scores - vec4(reference)), vec4(0.0), scores <= vec4(MASKED)));
 }
 
-// Adds a tile's values, VALUE_KEYS keys at a time.
+// Accumulates a tile's values, VALUE_KEYS keys at a time.
 fn add_values(sums: ptr<function, Sums>, tile: Tile, id: u32) {
     let column = id / SUBGROUP * COLUMNS / 4u;
     for (var start = 0u; start < KEYS; start += VALUE_KEYS) {
@@ -303,7 +303,7 @@ fn load_values(tile: Tile, start: u32, id: u32) {
     put_value(v7, id, 7u);
 }
 
-// Keys past the last one have weight 0 and are clamped to the last one, which is finite.
+// Keys out of range have weight 0 and are clamped to the last one, which is finite.
 fn value_group(tile: Tile, start: u32, id: u32, i: u32) -> vec4<f16> {
     if i * WG >= VALUE_KEYS * HEAD / 4u {
         return vec4<f16>();
@@ -320,7 +320,7 @@ fn put_value(group: vec4<f16>, id: u32, i: u32) {
     }
 }
 
-// Adds the values of 16 keys to this subgroup's sums.
+// Accumulates the values of 16 keys into this subgroup's sums.
 fn multiply(sums: ptr<function, Sums>, weights: u32, values: u32) {
     let upper = left(weights);
     let lower = left(weights + 16u * STRIDE);
@@ -410,8 +410,8 @@ fn write_all(sums: ptr<function, Sums>, first_row: u32, kv_head: u32, id: u32) {
     }
 }
 
-// Writes a block's weighted means; `place` holds the workgroup's first row, the block's first row among those, the kv head and the block's first
-// vec4 among this subgroup's columns.
+// Writes a block's output; `place` holds the workgroup's first row, the block's first row among those, the kv head and the block's first vec4
+// among this subgroup's columns.
 fn write_block(sums: Block, place: vec4<u32>, id: u32) {
     let at = id / SUBGROUP * 256u;
     stage_block(sums, at);

@@ -1,4 +1,4 @@
-//! Flash attention: a workgroup takes a block of rows that share a kv head, over tiles of keys. The mask is a part.
+//! Flash attention: a workgroup computes a block of rows that share a kv head, over tiles of keys. The mask is a part.
 
 use super::problem::{Problem, word};
 use crate::{
@@ -16,39 +16,39 @@ pub(super) static WEIGHTED_SUMS: Part = Part {
     source: include_str!("../weighted_sums.wgsl"),
 };
 
-/// Rows of a block without matrix units.
+/// Rows per block without matrix units.
 pub(super) const ROWS: usize = 32;
-/// Lanes of its workgroup.
+/// Lanes per workgroup without matrix units.
 const LANES: usize = 256;
 
-/// How flash attention is tiled.
+/// The tiling of flash attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlashTile {
-    /// By plain arithmetic, with so many vec4s of a head in workgroup memory at a time.
+    /// Without matrix units, with this number of vec4s of a head in workgroup memory at a time.
     Plain { stage: usize },
-    /// By matrix units.
+    /// With matrix units.
     Matrix(HeadTile, MatrixUnits),
 }
 
 impl FlashTile {
-    /// By matrix units where the device and the width of heads have them.
+    /// With matrix units if the device has them and there is a tile for the head width.
     pub(super) fn new(width: usize, facts: &DeviceFacts) -> Self {
         Self::matrix(width, facts).unwrap_or(Self::plain(width, facts))
     }
 
-    /// By matrix units, for the widths of heads that have a tile.
+    /// With matrix units, for head widths that have a tile.
     pub(super) fn matrix(width: usize, facts: &DeviceFacts) -> Option<Self> {
         let tile = Self::Matrix(HeadTile::of(width)?, facts.matrix?);
         (facts.workgroup_bytes >= 32 << 10).then_some(tile)
     }
 
-    /// By plain arithmetic, for every width.
+    /// Without matrix units, for every head width.
     pub(super) fn plain(width: usize, facts: &DeviceFacts) -> Self {
         Self::Plain { stage: stage(width, facts) }
     }
 }
 
-/// A tile of matrix units, by the width of heads it is for.
+/// A tile for matrix units, by head width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeadTile {
     Width64,
@@ -68,7 +68,7 @@ impl HeadTile {
         }
     }
 
-    /// Rows of a block, as in its part.
+    /// Rows per block, as in its part.
     fn rows(self) -> usize {
         match self {
             Self::Width64 | Self::Width128 => 64,
@@ -87,7 +87,7 @@ impl HeadTile {
     }
 }
 
-/// Queries, inputs 0, over the KV caches, inputs 1 and 2; the caller adds the part of its mask.
+/// Queries (input 0) over the KV caches (inputs 1 and 2); the caller adds the part of its mask.
 pub(super) fn dispatch(problem: &Problem, cache: Element, tile: FlashTile) -> Dispatch {
     let params = problem.params();
     let (dispatch, rows) = match tile {
@@ -112,18 +112,18 @@ pub(super) fn dispatch(problem: &Problem, cache: Element, tile: FlashTile) -> Di
         .grid(problem.rows().div_ceil(rows), problem.kv_heads, 1)
 }
 
-/// Vec4s of a head that kernels without matrix units have in workgroup memory at a time.
+/// vec4s of a head that kernels without matrix units stage in workgroup memory at a time.
 pub(super) fn stage(width: usize, facts: &DeviceFacts) -> usize {
-    let roomy = facts.workgroup_bytes >= 32 << 10 && width.is_multiple_of(32);
-    match (roomy, width.is_multiple_of(16)) {
+    let large_memory = facts.workgroup_bytes >= 32 << 10 && width.is_multiple_of(32);
+    match (large_memory, width.is_multiple_of(16)) {
         (true, _) => 8,
         (false, true) => 4,
-        // Heads of 72, say.
+        // Heads of 72, for example.
         (false, false) => 2,
     }
 }
 
-/// Rows that a lane sums its vec4 of the values for.
+/// Rows per lane; a lane accumulates one vec4 of the values for each.
 pub(super) fn rows_per_lane(width: usize) -> u32 {
     let groups = (LANES * 4 / width).min(ROWS);
     word(ROWS.div_ceil(groups))

@@ -1,4 +1,4 @@
-// Heads with one weight for all, and RoPE.
+// Heads with RoPE and a common norm weight.
 @group(0) @binding(2) var<storage, read> x: array<f32>;
 @group(0) @binding(3) var<storage, read> norm: array<f32>;
 @group(0) @binding(4) var<storage, read> rope: array<vec2<f32>>;

@@ -1,4 +1,4 @@
-// Keys over rows of queries: dk, and dv where weights are plain.
+// Keys over rows of queries: dk, and dv with PLAIN.
 fn own_count() -> u32 {
     return p.tokens;
 }
@@ -7,9 +7,9 @@ fn own_place(key: u32, kv_head: u32) -> u32 {
     return key_place(key, kv_head);
 }
 
-// The rows that see some of these keys.
+// The rows that see at least one of these keys.
 fn others_of(first: u32, last: u32) -> vec2<u32> {
-    // No window is u32::MAX, which must not be added to.
+    // Without a window, `window` is u32::MAX: adding to it would overflow.
     return vec2(first, last + min(p.window, p.tokens - last)) * heads_of_group();
 }
 

@@ -7,7 +7,7 @@ fn own_place(row: u32, kv_head: u32) -> u32 {
     return place_of(row, kv_head);
 }
 
-// The keys that some of these rows see.
+// The keys that at least one of these rows sees.
 fn others_of(first: u32, last: u32) -> vec2<u32> {
     let token = token_of(first);
     return vec2(max(first_key(token), starts[token]), token_of(last) + 1u);

@@ -1,5 +1,5 @@
-// Multiplies each partial (one head, one KV split) with LoRA A's columns of that head. Attention is linear in its values, so the operation that
-// combines the partials combines these products too; they are stored after the rows' largest scores and sums.
+// Multiplies each partial (one head, one KV split) with LoRA A's columns of that head. Attention is linear in its values, so the op that
+// combines the partials combines these dot products too; they are stored after the rows' largest scores and sums.
 //#use lora_weight
 @group(0) @binding(auto) var<storage, read> lora_a: array<LoraVec4>;
 // Rows of A, a multiple of four, and the stride between them in vec4s.
@@ -14,13 +14,13 @@ struct LoraRow {
     d: LoraVec4,
 }
 
-// A team takes rows TEAMS apart. The first two are prefetched before the keys are read.
+// A team processes every TEAMS-th row. The first two are prefetched before the keys are read.
 struct LoraPrefetch {
     one: LoraRow,
     two: LoraRow,
 }
 
-// A row past the last is clamped to it.
+// A row out of range is clamped to the last one.
 fn lora_row(row: u32, head: u32, lane: Lane) -> LoraRow {
     let at = min(row, LORA_ROWS - 1u) * LORA_STRIDE + head * DIM4 + lane.index;
     var row_a: LoraRow;
@@ -42,12 +42,12 @@ fn prefetch_lora(head: u32, lane: Lane) -> LoraPrefetch {
     return prefetched;
 }
 
-// Keeps the reduced head in workgroup memory for the dot products with A.
+// Stores the reduced head in workgroup memory for the dot products with A.
 fn keep_for_lora(dim4: u32, sum: vec4<f32>) {
     sh_q[dim4] = sum;
 }
 
-// Call after a barrier.
+// Must be called after a barrier.
 fn lora_dot_head(prefetched: LoraPrefetch, place: u32, number: u32, lane: Lane) {
     var head = HeadSlice(sh_q[lane.index], sh_q[lane.index + LANES], vec4(0.0), vec4(0.0));
     if PAIRS > 1u {
@@ -83,8 +83,8 @@ fn write_lora(at: u32, row: u32, sum: f32, lane: Lane) {
     }
 }
 
-// The token's own key is alone in its KV split, so that the split's sum is the token's value. Workgroups that store nothing take a head each, and
-// use the value before the KV cache rounds it.
+// The token's own key is a KV split by itself, so the split's sum is the token's value. Workgroups that store nothing process one head each
+// and use the value before the KV cache rounds it.
 fn lora_dot_own_value(block: u32, kv_head: u32, lane: Lane) {
     let head = kv_head * heads_of_group() + block;
     let prefetched = prefetch_lora(head, lane);

@@ -1,4 +1,4 @@
-// Queries that are normed and rotated, over caches that hold all keys.
+// Normed and rotated queries, over caches that hold all keys.
 const STORES_KV: bool = false;
 @group(0) @binding(2) var<storage, read> k_cache: array<kv_word>;
 @group(0) @binding(3) var<storage, read> v_cache: array<kv_word>;

@@ -1,4 +1,4 @@
-// Raw queries, keys and values: new keys and values are stored in the KV caches first.
+// Raw queries, keys and values: new keys and values are first stored in the KV caches.
 //#use norm_rope
 //#use kv_store
 const STORES_KV: bool = true;
@@ -33,7 +33,7 @@ fn row4(at: u32) -> vec4<f32> {
     return sh_q[at / 4u];
 }
 
-// Norms, rotates and stores the keys and values of the live tokens, one for each team at a time, through the memory of the queries.
+// Norms, rotates and stores the keys and values of the live tokens, one per team at a time, in the workgroup memory of the queries.
 fn store_new_kv(kv_head: u32, lane: Lane) {
     let staged = min(STAGED, TEAMS);
     let all = 2u * min(run.count, p.tokens);
@@ -58,11 +58,11 @@ fn store_new_kv(kv_head: u32, lane: Lane) {
         }
         workgroupBarrier();
     }
-    // They are read back from the caches, rounded as later passes will read them.
+    // They are read back from the caches, rounded like in later passes.
     storageBarrier();
 }
 
-// A token with only its own key: that key's weight is 1 and the weighted sum is its value. Only scores are computed, by a team for each head.
+// A token that sees only its own key: the key's weight is 1 and the weighted sum is its value. Only scores are computed, one head per team.
 fn attend_own_key(token: u32, key: u32, kv_head: u32, lane: Lane) {
     let at = cache_at(key, kv_head);
     let staged = min(STAGED, TEAMS);

@@ -8,12 +8,12 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     let id = lane.team * LANES + lane.index;
     load_queries(rows, lane);
     workgroupBarrier();
-    // This lane sums one vec4 of the head, for rows 0 to 3 and 4 to 7.
+    // This lane accumulates one vec4 of the head, for rows 0 to 3 and 4 to 7.
     let part = id / DIM4;
     let dim4 = id % DIM4;
     var low = mat4x4<f32>();
     var high = mat4x4<f32>();
-    // Largest score and sum of weights of row id / TEAMS; the first of the row's lanes holds the sum.
+    // Largest score and sum of weights of row id / TEAMS; the row's first lane holds the sum.
     var row = vec2(MASKED, 0.0);
     for (var tile = here.first; tile < here.end; tile += TILE) {
         let live = min(TILE, here.end - tile);
@@ -75,7 +75,7 @@ fn rescaled4(sums: vec4<f32>, r: u32) -> vec4<f32> {
     return sums * sh_rescale[r];
 }
 
-// One vec4 of four values. Keys past the last one have weight 0 and are clamped to the last one, which is finite.
+// One vec4 of four values. Keys out of range have weight 0 and are clamped to the last one, which is finite.
 fn values16(tile: u32, live: u32, i: u32, kv_head: u32, dim4: u32) -> mat4x4<f32> {
     let keys = vec4(tile) + min(vec4(i * 4u) + vec4(0u, 1u, 2u, 3u), vec4(live - 1u));
     return mat4x4<f32>(
@@ -121,7 +121,7 @@ fn keep4(sums: vec4<f32>, r: u32, dim4: u32, fresh: bool) {
     }
 }
 
-// Scores of a tile, masked where a row does not see the key: four keys for a team of lanes, all rows at once.
+// Scores of a tile, masked where a row does not see the key: four keys per team of lanes, all rows at once.
 fn score(tile: u32, live: u32, rows: Rows, lane: Lane) {
     let keys = vec4(lane.team * 4u) + vec4(0u, 1u, 2u, 3u);
     let read = vec4(tile) + min(keys, vec4(live - 1u));
@@ -184,7 +184,7 @@ fn dots4(sums: vec4<f32>, r: u32, dim4: u32, keys: mat4x4<f32>) -> vec4<f32> {
     return sum;
 }
 
-// Turns scores into softmax weights, four for a lane. Returns the factor for the row's earlier weights, and its new largest score.
+// Converts scores to softmax weights, four per lane. Returns the factor for the row's earlier weights, and its new largest score.
 fn weigh(before: f32, id: u32) -> vec2<f32> {
     let row = min(id / TEAMS, ROWS - 1u);
     var most4 = vec4(before);

@@ -1,8 +1,8 @@
-// A single row, or two: each team of lanes holds the queries in registers, takes four keys at a time and sums their values, weighted
+// One or two rows: each team of lanes holds the queries in registers, processes four keys at a time and accumulates their values, weighted
 // relative to the largest score so far (online softmax). Teams are reduced once, after the last key.
 var<workgroup> sh_team: array<vec2<f32>, TEAMS>;
 
-// A lane's vec4s of a head: the first RoPE pair, and the second where there is one.
+// A lane's vec4s of a head: the first RoPE pair, and the second if there is one.
 struct HeadSlice {
     a: vec4<f32>,
     b: vec4<f32>,
@@ -74,7 +74,7 @@ struct Found {
     sums: HeadSlice,
 }
 
-// Softmax weights of four keys, and the factor for what was summed before.
+// Softmax weights of four keys, and the factor for the sums so far.
 struct Scored {
     most: f32,
     rescale: f32,
@@ -115,7 +115,7 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     var other = Found(MASKED, 0.0, HeadSlice());
     for (var tile = here.first; tile < here.end; tile += TILE) {
         let places = vec4(tile + lane.team * 4u) + vec4(0u, 1u, 2u, 3u);
-        // Keys past the last one have weight 0 and are clamped to the last one, which is finite.
+        // Keys out of range have weight 0 and are clamped to the last one, which is finite.
         let read = min(places, vec4(here.end - 1u));
         let at = vec4(lane.index * 4u) + vec4(
             cache_at(read.x, rows.kv_head),

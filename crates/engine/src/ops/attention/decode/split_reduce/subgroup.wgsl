@@ -1,4 +1,4 @@
-// Reduces LANES lanes by subgroup operations first, so that less goes through workgroup memory.
+// Reduces LANES lanes by subgroup operations first, so that less data goes through workgroup memory.
 fn reduce_splits(found: Found, number: u32) {
     let largest = subgroupMax(found.largest);
     let factor = exp(found.largest - largest);

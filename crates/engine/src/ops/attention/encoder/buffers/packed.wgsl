@@ -1,4 +1,4 @@
-// Queries, keys and values one after the other in one buffer.
+// Queries, keys and values, concatenated in one buffer.
 @group(0) @binding(2) var<storage, read> x: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> o: array<vec4<f32>>;
 

@@ -1,4 +1,4 @@
-// Queries, keys and values in a buffer each.
+// Queries, keys and values in separate buffers.
 @group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> k: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> v: array<vec4<f32>>;

@@ -1,6 +1,6 @@
-// Eight lanes share rows and reduce by subgroup shuffles: neighbours where subgroups have eight lanes or more. With SPREAD, where they have 32,
-// sharing lanes are spread over the subgroup: of eight neighbours, two share rows and four share keys, which reads the fewest different addresses
-// at a time.
+// Eight lanes share rows and reduce by subgroup shuffles: adjacent lanes if subgroups have eight lanes or more. With SPREAD, for subgroups of 32,
+// they are spread over the subgroup: of eight adjacent lanes, two share rows and four share keys, which minimises the distinct addresses
+// read at a time.
 override SPREAD: bool = false;
 
 fn row_lane_of(lane: u32) -> u32 {
@@ -11,7 +11,7 @@ fn key_lane_of(lane: u32) -> u32 {
     return select(lane % 8u, lane / 8u % 4u * 2u + lane % 2u, SPREAD);
 }
 
-// Distances of the lanes that are reduced first and next; the last ones are neighbours.
+// Lane distances of the first two shuffles; the last one is between adjacent lanes.
 fn outer_stride() -> u32 {
     return select(4u, 16u, SPREAD);
 }
@@ -39,6 +39,6 @@ fn main(
     @builtin(subgroup_id) subgroup: u32,
     @builtin(subgroup_size) size: u32,
 ) {
-    // Numbered by subgroup: how invocations are assigned to subgroups is the device's choice. The remainder tells compilers the number of lanes.
+    // Indexed by subgroup: how invocations map to subgroups is up to the device. The remainder tells compilers the range.
     kernel(group, (subgroup * size + in_subgroup) % 64u);
 }

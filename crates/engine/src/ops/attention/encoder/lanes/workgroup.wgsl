@@ -1,7 +1,7 @@
-// Eight neighbouring lanes share rows and reduce through workgroup memory: works on every device.
+// Eight adjacent lanes share rows and reduce through workgroup memory: works on every device.
 var<workgroup> sh_found: array<array<vec4<f32>, 9>, 8>;
 
-// Lanes that share rows are neighbours.
+// Lanes that share rows are adjacent.
 fn row_lane_of(lane: u32) -> u32 {
     return lane / 8u;
 }
@@ -10,7 +10,7 @@ fn key_lane_of(lane: u32) -> u32 {
     return lane % 8u;
 }
 
-// Leaves the numbers of the eight lanes in memory until the next call.
+// Stores the values of the eight lanes in workgroup memory until the next call.
 fn share(mine: vec4<f32>, lane: u32) {
     workgroupBarrier();
     sh_found[lane / 8u][lane % 8u] = mine;

@@ -1,4 +1,4 @@
-// Matrix units in wgpu's syntax, for heads in blocks: a subgroup multiplies 16 × 16 f16 and sums in f32.
+// Matrix units in wgpu's syntax, for heads in blocks: a subgroup multiplies 16 × 16 matrices of f16 and accumulates in f32.
 enable f16;
 enable wgpu_cooperative_matrix;
 
@@ -6,11 +6,11 @@ alias Left = coop_mat16x16<f16, A>;
 alias Right = coop_mat16x16<f16, B>;
 alias Block = coop_mat16x16<f32, C>;
 
-// Hardware units number their lanes themselves.
+// Nothing to do: the hardware distributes the lanes.
 fn init_units(lane: u32) {
 }
 
-// A block by rows, or transposed.
+// A block row-major, or transposed.
 fn left_heads(at: u32) -> Left {
     return coopLoadT<Left>(&x[at], 4u);
 }
@@ -19,7 +19,7 @@ fn right_heads(at: u32) -> Right {
     return coopLoad<Right>(&x[at], 4u);
 }
 
-// Weights of 16 keys; `number` is the register they are held in.
+// Weights of 16 keys; `number` is the index of their register.
 fn left_weights(block: u32, number: u32) -> Left {
     return coopLoadT<Left>(&sh_w[block * 4u], WEIGHT_STRIDE);
 }
@@ -28,7 +28,7 @@ fn multiply_add(a: Left, b: Right, sums: Block) -> Block {
     return coopMultiplyAdd(a, b, sums);
 }
 
-// Rows are contiguous, with `stride` vec4s from one to the next.
+// Row-major, with a stride of `stride` vec4s.
 fn put_rows(sums: Block, at: u32, stride: u32) {
     coopStoreT(sums, &sh_y[at], stride);
 }

@@ -1,10 +1,10 @@
-// Matrix units emulated, for heads in blocks: each of 32 lanes computes eight elements of a block, half a row. Slow: for tests of the kernel on
+// Emulated matrix units, for heads in blocks: each of 32 lanes computes eight elements of a block, half a row. Slow, for testing the kernel on
 // adapters without matrix units.
 enable f16;
 
-// Where 16 rows start, and whether they are weights in sh_aside.
+// Offset of 16 rows, and whether they are weights in sh_aside.
 alias Left = vec2<u32>;
-// Where 16 columns start.
+// Offset of 16 columns.
 alias Right = u32;
 alias Block = mat2x4<f32>;
 

@@ -1,4 +1,4 @@
-// Norms heads; those of queries and keys have weights and 2-D RoPE, which rotates each half of a head by one axis of the position.
+// Norms heads; queries and keys have norm weights and 2-D RoPE, which rotates each half of a head by one axis of the position.
 @group(0) @binding(6) var<storage, read> q_norm: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read> k_norm: array<vec4<f32>>;
 @group(0) @binding(8) var<storage, read> rope: array<vec4<f32>>;
@@ -23,7 +23,7 @@ fn transformed(numbers: vec4<f32>, token: u32, lane: u32, kind: u32) -> vec4<f32
     }
     sh_numbers[lane] = weighed;
     workgroupBarrier();
-    // Elements 16 apart are rotated together; two vec4s hold the cosines and sines of four pairs alternately.
+    // Elements 16 apart form a pair; two vec4s hold the cosines and sines of four pairs, interleaved.
     let other = sh_numbers[lane ^ 4u];
     let at = token * DIM4 + dim4 / 8u * 8u + dim4 % 4u * 2u;
     let cosines = vec4(rope[at].xz, rope[at + 1u].xz);
