@@ -13,7 +13,7 @@ use crate::{build::Build, folded_lora::NextMatmul};
 /// The tensor whose LoRA pair changes logits, also where the model has one table for embeddings and LM head.
 pub(crate) const HEAD: &str = "output.weight";
 /// Largest `B`, in bytes, that is applied in the residual sum: every workgroup of the dispatch that computes the sum reads all of `B`.
-/// The first limit is for dispatches of few workgroups: matmuls with a LoRA pair or with few rows.
+/// The larger limit is for dispatches of few workgroups: matmuls with a LoRA pair or a small output.
 const MAX_B_FEW_WORKGROUPS: u64 = 256 << 10;
 const MAX_B_MANY_WORKGROUPS: u64 = 64 << 10;
 /// Ranks are padded with zeros to a multiple of this.
@@ -27,14 +27,14 @@ pub struct Adapted {
     pub ranks: BTreeMap<String, usize>,
     /// How `A` and `B` are stored: F16 or F32.
     pub dtype: DType,
-    /// Whether down-projections are folded where that saves a dispatch: they get weights of their own.
+    /// Whether down-projections are folded into separate weights where that saves a dispatch.
     pub fold: bool,
 }
 
-/// Names and rows of tensors; the number of experts, if they have any, and columns.
+/// Names and rows of tensors, their number of experts if they have experts, and their columns.
 pub(crate) type Tensors = (Vec<(String, usize)>, (Option<usize>, usize));
 
-/// LoRA values stored after the output rows of a branch that is not added to the residual stream yet.
+/// LoRA columns stored after the output columns of a branch that is not yet added to the residual stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PendingLora {
     /// `B` of the branch's own pair, transposed.
@@ -46,21 +46,21 @@ pub(crate) struct PendingLora {
 /// The LoRA pair of one weight of a graph, which may be several tensors stacked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactorGroup {
-    /// Name of the weight `A` `[rank, columns]`: the tensors' own, stacked.
+    /// Name of the weight `A` `[rank, columns]`: the stacked `A` of all tensors.
     pub a: String,
     /// Name of the weight `B` `[rows, rank]`, block-diagonal: a tensor's rows are zero outside its own columns.
     pub b: String,
-    /// Name of `B` transposed, `[rank, rows]`, where the graph reads that too.
+    /// Name of `B` transposed, `[rank, rows]`, if the graph also reads that.
     pub b_transposed: Option<String>,
     /// The tensors, with their rows and ranks; a rank may be 0.
     pub tensors: Vec<(String, usize, usize)>,
-    /// Number of experts, 1 without: the first dimension of a tensor, of `A` and of `B`.
+    /// Number of experts, the first dimension of the tensors, `A` and `B`; 1 for dense weights.
     pub experts: usize,
     /// Sum of all ranks, padded.
     pub rank: usize,
     /// Columns of `A`: the width of x.
     pub columns: usize,
-    /// `A` is stored as `[columns, rank]`: for an embedding lookup, which reads rows of `B` first.
+    /// Whether `A` is stored as `[columns, rank]`, for an embedding lookup: it reads rows of `B` first.
     pub lookup: bool,
 }
 
@@ -93,7 +93,7 @@ impl Adapted {
 }
 
 impl Build<'_> {
-    /// The LoRA pair of weights that are stored as one.
+    /// The LoRA pair of stacked weights.
     pub(crate) fn factors(&mut self, names: &[&str]) -> Option<LoraPair> {
         self.adapted?;
         let (tensors, size) = self.tensors(names)?;
@@ -112,7 +112,7 @@ impl Build<'_> {
         Some((tensors, size))
     }
 
-    /// The LoRA pair of tensors with this number of experts, if any, and columns, by their whole names.
+    /// The LoRA pair of tensors, by full name, with this number of experts (if any) and columns.
     pub(crate) fn factors_of(
         &mut self,
         tensors: &[(String, usize)],
@@ -133,19 +133,21 @@ impl Build<'_> {
         Some(LoraPair { a, b, folded_row: 0 })
     }
 
-    /// The matmul that ends a branch of the residual stream `h`; only [`Self::residual_add`] may read its output. For one token its dispatch
-    /// also computes `A x` of its LoRA pair and the folded down-projections of the next matmuls; the residual sum applies `B`. So an
-    /// adapter adds no dispatches.
+    /// The matmul that ends a branch of the residual stream `h`; only [`Self::residual_add`] may read its output. For one token its
+    /// dispatch
+    /// also computes `A x` of its LoRA pair and the folded down-projections of the next matmuls; the residual sum applies `B`. An
+    /// adapter then adds no dispatches.
     pub(crate) fn branch(
         &mut self,
         (x, h): (Value, Value),
         name: &str,
         next: &NextMatmul,
     ) -> Value {
-        let one = self.graph.ty(x).shape.rows() == 1 && !self.graph.is_batch_invariant();
-        let whole = !one || self.trains() || self.traced() || self.has(&format!("{name}.scale"));
-        // Without a norm after the branch, the sum is an operation of its own and takes no factors.
-        if whole || self.adapted.is_none() || next.post_norm.is_none() {
+        let single_row = self.graph.ty(x).shape.rows() == 1 && !self.graph.is_batch_invariant();
+        let unfused =
+            !single_row || self.trains() || self.traced() || self.has(&format!("{name}.scale"));
+        // Without a post-norm, the residual sum is a plain add, which takes no LoRA factors.
+        if unfused || self.adapted.is_none() || next.post_norm.is_none() {
             return self.linear(x, name);
         }
         let (factors, weight) = (self.factors(&[name]), self.weight(name));
@@ -166,7 +168,7 @@ impl Build<'_> {
         y
     }
 
-    /// Whether few workgroups compute the residual sum before the next matmuls.
+    /// Whether the dispatch that computes the residual sum for the next matmuls has few workgroups.
     fn has_few_workgroups(&mut self, next: &NextMatmul) -> bool {
         let here = self.enter(&next.scope);
         let few = next.names == ["inp_gate"]
@@ -177,21 +179,22 @@ impl Build<'_> {
 
     /// `B` of this matmul's pair, the last that [`Self::factors`] returned, transposed.
     fn b_transposed(&mut self, name: &str) -> Value {
-        let (rows, adapted) = (self.rows_of(name), self.adapted.expect("it has a LoRA pair"));
+        let (rows, adapted) =
+            (self.rows_of(name), self.adapted.expect("the matmul has a LoRA pair"));
         let group = self.factors.last_mut().expect("the pair was requested");
         let transposed = format!("factor_t.{}", group.b);
         group.b_transposed = Some(transposed.clone());
         self.graph.weight(transposed, Type::weight(adapted.dtype, [group.rank, rows]))
     }
 
-    /// Rows of a weight; those of one expert where it has experts.
+    /// Rows of a weight; for expert weights, rows per expert.
     pub(crate) fn rows_of(&self, name: &str) -> usize {
         let ty = self.catalog.get(&self.full(&format!("{name}.weight")));
         ty.map_or(0, |ty| ty.shape.rows() / experts_of(ty).unwrap_or(1).max(1))
     }
 
-    /// Whether the matmuls of experts are not fused with the operations around them: the gradient of the fused form would recompute
-    /// those, and LoRA terms are added in between.
+    /// Whether expert matmuls are not fused with the operations around them: the fused kernel has no cheap gradient, and LoRA terms are
+    /// added in between.
     pub(crate) fn experts_unfused(&self, name: &str) -> bool {
         self.trains() || self.is_adapted(name)
     }
@@ -202,14 +205,14 @@ impl Build<'_> {
         self.adapted.is_some_and(|adapted| adapted.ranks.contains_key(&full))
     }
 
-    /// Matmuls of tokens with the weights of their experts, `[t, k, r]`; LoRA pairs of experts are weights of experts too.
+    /// Matmuls of tokens with the weights of their experts, `[t, k, r]`, including their LoRA pairs.
     pub(crate) fn each_expert(&mut self, x: Value, name: &str, routes: &Routes) -> Value {
         let weight = self.weight(name);
         let y = self.graph.linear_experts(x, routes, weight);
         let Some(LoraPair { a, b, .. }) = self.factors(&[name]) else { return y };
         let z = self.graph.linear_experts(x, routes, a);
-        let more = self.graph.linear_experts(z, routes, b);
-        self.graph.add(y, more)
+        let lora = self.graph.linear_experts(z, routes, b);
+        self.graph.add(y, lora)
     }
 }
 

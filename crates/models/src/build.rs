@@ -1,4 +1,4 @@
-//! A graph being written: its operations, a scope for names, and the tensors there are.
+//! Graph builder: operations, a scope for tensor names, and the tensors of the model.
 
 use std::collections::HashMap;
 
@@ -21,40 +21,40 @@ pub(crate) struct Build<'a> {
     pub(crate) catalog: &'a Catalog,
     scope: String,
     eps: f32,
-    /// Every named value is made, at the price of speed.
+    /// Whether every tapped value is computed; disables fusions that would skip one.
     traced: bool,
     /// The activation of feed-forward gates.
     pub(crate) activation: Activation,
-    /// Where adapters learn.
+    /// Set in training graphs.
     pub(crate) training: Option<Training>,
-    /// What an adapter changes.
+    /// Tensors that an adapter changes.
     pub(crate) adapted: Option<&'a Adapted>,
-    /// Its factors that the graph uses.
+    /// LoRA factors that the graph uses.
     pub(crate) factors: Vec<FactorGroup>,
-    /// Its folded down-projections.
+    /// Folded LoRA down-projections that the graph uses.
     pub(crate) folded: Vec<FoldedLora>,
     /// LoRA terms of branches that are not added to the residual stream yet.
     pub(crate) pending_lora: HashMap<Value, PendingLora>,
 }
 
-/// The residual stream on its way into products.
+/// The residual stream before the next matmuls.
 #[derive(Clone, Copy)]
 pub(crate) struct Stream {
-    /// The stream, where it is known apart from what enters the products.
+    /// The residual stream, if it differs from the matmuls' input.
     h: Option<Value>,
-    /// What enters them, and how it is made.
-    start: Prologue,
+    /// Computes the matmuls' input.
+    prologue: Prologue,
 }
 
 impl Stream {
-    /// A stream and what enters products, both made already.
-    pub(crate) fn made(h: Value, x: Value) -> Self {
-        Self { h: Some(h), start: Prologue::Rows(x) }
+    /// A stream and the input of the next matmuls, both computed already.
+    pub(crate) fn new(h: Value, x: Value) -> Self {
+        Self { h: Some(h), prologue: Prologue::Rows(x) }
     }
 
-    /// The stream itself, if a product has not made a new one.
-    pub(crate) fn or(&self, made: Option<Value>) -> Value {
-        made.or(self.h).unwrap_or(match self.start {
+    /// The residual stream: `updated` by a fused matmul, or else the one before it.
+    pub(crate) fn or(&self, updated: Option<Value>) -> Value {
+        updated.or(self.h).unwrap_or(match self.prologue {
             Prologue::Rows(h) | Prologue::Norm { h, .. } => h,
             Prologue::ResidualAdd { branch, .. } => branch.residual,
         })
@@ -78,12 +78,12 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// The same with an adapter.
+    /// Sets the adapter.
     pub(crate) fn with_adapter(self, adapted: Option<&'a Adapted>) -> Self {
         Self { adapted, ..self }
     }
 
-    /// Names that follow are inside this scope; the empty one is the whole model. Gives the one before.
+    /// Sets the scope of the names that follow, empty for the whole model, and returns the previous scope.
     pub(crate) fn enter(&mut self, scope: &str) -> String {
         let scope = if scope.is_empty() { String::new() } else { format!("{scope}.") };
         let before = std::mem::replace(&mut self.scope, scope);
@@ -100,10 +100,10 @@ impl<'a> Build<'a> {
         names.iter().copied().find(|name| self.has(&format!("{name}.weight"))).unwrap_or(names[0])
     }
 
-    /// A tensor by its whole name inside the scope: `ffn_gate_inp.scale`.
+    /// A tensor by its full name inside the scope: `ffn_gate_inp.scale`.
     ///
     /// # Panics
-    /// If the model has none: the catalogue was checked against the configuration.
+    /// If the model has no such tensor: the catalogue was checked against the configuration.
     pub(crate) fn tensor(&mut self, name: &str) -> Value {
         let full = self.full(name);
         let ty = self.catalog.get(&full).unwrap_or_else(|| panic!("no tensor {full}")).clone();
@@ -115,7 +115,7 @@ impl<'a> Build<'a> {
         self.tensor(&format!("{name}.weight"))
     }
 
-    /// A value the host writes before each pass; asking twice for a name gives the same value.
+    /// An input that the host writes before each pass; calls with the same name return the same value.
     pub(crate) fn input(&mut self, name: &str, ty: Type) -> Value {
         let named = |origin: &Origin| matches!(origin, Origin::Input(known) if known == name);
         let known = self.graph.values().find(|(_, info)| named(&info.origin));
@@ -125,7 +125,7 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// Product with a weight, times its scale where the file has one.
+    /// Matmul with a weight and its LoRA pair, times the weight's scale if the file has one.
     pub(crate) fn linear(&mut self, x: Value, name: &str) -> Value {
         if self.trains() {
             let y = self.frozen_linear(x, name);
@@ -135,7 +135,7 @@ impl<'a> Build<'a> {
         self.linear_with(x, name, factors)
     }
 
-    /// The same with the factors of a tensor that goes by another name, kept between `-cap` and `cap` where there is a limit.
+    /// The LM head: a matmul with the LoRA pair of `tensor` and an optional softcap.
     pub(crate) fn capped(&mut self, x: Value, name: &str, tensor: &str, cap: Option<f32>) -> Value {
         let width = self.graph.ty(x).shape.width();
         let rows = self.rows_of(name);
@@ -145,16 +145,18 @@ impl<'a> Build<'a> {
             let y = self.linear_with(x, name, factors);
             return self.graph.softcap(y, cap);
         }
-        let (start, weight) = (Prologue::Rows(x), self.weight(name));
-        self.graph.fused_linear_lora(&start, weight, factors.as_ref(), &Epilogue::Softcap { cap }).1
+        let (prologue, weight) = (Prologue::Rows(x), self.weight(name));
+        self.graph
+            .fused_linear_lora(&prologue, weight, factors.as_ref(), &Epilogue::Softcap { cap })
+            .1
     }
 
-    /// Whether there is one token, or each is computed as if it were.
+    /// Whether there is one row, or each row is computed as if it were the only one.
     fn single_or_batch_invariant(&self, rows: Value) -> bool {
         self.graph.ty(rows).shape.rows() == 1 || self.graph.is_batch_invariant()
     }
 
-    /// The same without adapters.
+    /// A matmul without adapters.
     pub(crate) fn frozen_linear(&mut self, x: Value, name: &str) -> Value {
         self.linear_with(x, name, None)
     }
@@ -165,8 +167,10 @@ impl<'a> Build<'a> {
         match (self.has(&scale), factors) {
             (false, None) => self.graph.linear(x, weight),
             (false, factors) => {
-                let start = Prologue::Rows(x);
-                self.graph.fused_linear_lora(&start, weight, factors.as_ref(), &Epilogue::Plain).1
+                let prologue = Prologue::Rows(x);
+                self.graph
+                    .fused_linear_lora(&prologue, weight, factors.as_ref(), &Epilogue::Plain)
+                    .1
             }
             (true, factors) => {
                 let y = self.graph.linear(x, weight);
@@ -174,13 +178,13 @@ impl<'a> Build<'a> {
                 let y = self.graph.scale_by(y, scale);
                 let Some(LoraPair { a, b, .. }) = factors else { return y };
                 let z = self.graph.linear(x, a);
-                let more = self.graph.linear(z, b);
-                self.graph.add(y, more)
+                let lora = self.graph.linear(z, b);
+                self.graph.add(y, lora)
             }
         }
     }
 
-    /// Rows of a table by number, times a constant.
+    /// Embedding lookup: table rows by id, times a constant.
     pub(crate) fn lookup(&mut self, ids: Value, name: &str, scale: f32) -> Value {
         let table = self.weight(name);
         let h = self.graph.embed(ids, table, scale);
@@ -189,24 +193,23 @@ impl<'a> Build<'a> {
         let factors = self.factors_of(&[(tensor, rows)], (None, width), true);
         let Some(LoraPair { a, b, .. }) = factors else { return h };
         let z = self.graph.embed(ids, b, scale);
-        let more = self.graph.linear(z, a);
-        self.graph.add(h, more)
+        let lora = self.graph.linear(z, a);
+        self.graph.add(h, lora)
     }
 
-    /// Norm with a weight.
+    /// RMS norm with a weight.
     pub(crate) fn norm(&mut self, x: Value, name: &str) -> Value {
         let weight = self.weight(name);
         self.graph.rms_norm(x, Some(weight), self.eps)
     }
 
-    /// The stream `h` after a norm, about to enter products.
+    /// The stream `h`, normed before the next matmuls.
     pub(crate) fn after_norm(&mut self, h: Value, name: &str) -> Stream {
-        let start = Prologue::Norm { h, weight: self.weight(name), eps: self.eps };
-        Stream { h: None, start }
+        let prologue = Prologue::Norm { h, weight: self.weight(name), eps: self.eps };
+        Stream { h: None, prologue }
     }
 
-    /// The stream after a branch that made `a` and has the norm `name` after it; `scale` multiplies the sum, and the norm
-    /// `next` follows.
+    /// The stream after a residual add, normed with the weight `next` before the next matmuls.
     pub(crate) fn residual_add(&mut self, add: &ResidualAdd<'_>, next: Option<Value>) -> Stream {
         let Some(name) = add.name else { return self.plain_residual_add(add, next) };
         let weight = self.weight(name);
@@ -215,30 +218,30 @@ impl<'a> Build<'a> {
         let (residual, scale) = (add.h, add.scale);
         let branch = Branch { residual, branch: add.a, weight, scale, lora_b, folded };
         if self.trains() {
-            // One value crosses from a layer to the next.
+            // Layers are recomputed one by one: a single value may cross from one to the next.
             let h = self.graph.add_norm(&branch, self.eps);
-            let start = match next {
+            let prologue = match next {
                 Some(weight) => Prologue::Norm { h, weight, eps: self.eps },
                 None => Prologue::Rows(h),
             };
-            return Stream { h: None, start };
+            return Stream { h: None, prologue };
         }
-        Stream { h: None, start: Prologue::ResidualAdd { branch, next, eps: self.eps } }
+        Stream { h: None, prologue: Prologue::ResidualAdd { branch, next, eps: self.eps } }
     }
 
-    /// The same without a norm after the branch.
+    /// A residual add without a norm after the branch.
     fn plain_residual_add(&mut self, add: &ResidualAdd<'_>, next: Option<Value>) -> Stream {
         let h = self.graph.add(add.h, add.a);
-        let start = match next {
+        let prologue = match next {
             Some(weight) => Prologue::Norm { h, weight, eps: self.eps },
             None => Prologue::Rows(h),
         };
-        Stream { h: None, start }
+        Stream { h: None, prologue }
     }
 
-    /// The stream and what enters products, as values of their own.
+    /// The stream and the matmuls' input, as separate values.
     pub(crate) fn rows(&mut self, stream: Stream) -> (Value, Value) {
-        match stream.start {
+        match stream.prologue {
             Prologue::Rows(x) => (stream.or(None), x),
             Prologue::Norm { h, weight, eps } => (h, self.graph.rms_norm(h, Some(weight), eps)),
             Prologue::ResidualAdd { branch, next: Some(next), eps } => {
@@ -251,18 +254,18 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// The stream, and its products with several weights, which are one product where they are stored alike.
-    pub(crate) fn products(&mut self, stream: Stream, names: &[&str]) -> (Value, Vec<Slice>) {
+    /// The stream, and its matmuls with several weights: one fused matmul if the weights can be stacked.
+    pub(crate) fn linears(&mut self, stream: Stream, names: &[&str]) -> (Value, Vec<Slice>) {
         if self.trains() {
-            return self.trained_products(stream, names);
+            return self.trained_linears(stream, names);
         }
         let Some((weight, rows)) = self.stack(names) else {
-            return self.apart(stream, names);
+            return self.separate_linears(stream, names);
         };
         let factors = self.factors(names);
-        let start = &stream.start;
+        let prologue = &stream.prologue;
         let (h, y) =
-            self.graph.fused_linear_lora(start, weight, factors.as_ref(), &Epilogue::Plain);
+            self.graph.fused_linear_lora(prologue, weight, factors.as_ref(), &Epilogue::Plain);
         let mut first = 0;
         let slice = |rows: &usize| {
             first += rows;
@@ -274,7 +277,7 @@ impl<'a> Build<'a> {
     /// The stream, and `f(gate · x) ⊙ (up · x)`.
     pub(crate) fn gated(&mut self, stream: Stream, gate: &str, up: &str) -> (Value, Value) {
         if self.trains() {
-            let (h, both) = self.trained_products(stream, &[gate, up]);
+            let (h, both) = self.trained_linears(stream, &[gate, up]);
             let [gate, up] = [both[0].value, both[1].value];
             return (h, self.graph.gated(gate, up, self.activation));
         }
@@ -284,12 +287,12 @@ impl<'a> Build<'a> {
             return (h, self.graph.gated(gate, up, self.activation));
         };
         let factors = self.factors(&[gate, up]);
-        let (start, epilogue) = (&stream.start, Epilogue::Gated(self.activation));
-        let (h, y) = self.graph.fused_linear_lora(start, weight, factors.as_ref(), &epilogue);
+        let (prologue, epilogue) = (&stream.prologue, Epilogue::Gated(self.activation));
+        let (h, y) = self.graph.fused_linear_lora(prologue, weight, factors.as_ref(), &epilogue);
         (stream.or(h), y)
     }
 
-    /// `gelu(gate · x) ⊙ (up · x)` for each expert of a token; both weights of an expert are one.
+    /// `gelu(gate · x) ⊙ (up · x)` for each expert of a token; gate and up are one weight.
     pub(crate) fn gated_experts(&mut self, stream: Stream, name: &str, mixture: &Mixture) -> Value {
         if self.experts_unfused(name) {
             let (_, x) = self.rows(stream);
@@ -297,7 +300,7 @@ impl<'a> Build<'a> {
             return self.graph.geglu_halves(both);
         }
         let weight = self.weight(name);
-        self.graph.fused_linear_experts(&stream.start, weight, mixture, &Epilogue::GEGLU).1
+        self.graph.fused_linear_experts(&stream.prologue, weight, mixture, &Epilogue::GEGLU).1
     }
 
     /// The stream, and `gelu(gate · x) ⊙ long[:, slice]`.
@@ -314,29 +317,29 @@ impl<'a> Build<'a> {
             return (h, self.graph.gelu_mul_slice(gate, long, slice));
         };
         let factors = self.factors(&[gate]);
-        let (start, finish) = (&stream.start, Epilogue::GeluMul { long, slice });
-        let (h, y) = self.graph.fused_linear_lora(start, weight, factors.as_ref(), &finish);
+        let (prologue, epilogue) = (&stream.prologue, Epilogue::GeluMul { long, slice });
+        let (h, y) = self.graph.fused_linear_lora(prologue, weight, factors.as_ref(), &epilogue);
         (stream.or(h), y)
     }
 
-    /// Products one by one, but neighbours that are stored alike together.
-    fn apart(&mut self, stream: Stream, names: &[&str]) -> (Value, Vec<Slice>) {
-        if let Some(made) = self.separate_after_norm(stream, names) {
-            return made;
+    /// Matmuls with weights that cannot all be stacked: one per group of stackable neighbours.
+    fn separate_linears(&mut self, stream: Stream, names: &[&str]) -> (Value, Vec<Slice>) {
+        if let Some(separate) = self.separate_after_norm(stream, names) {
+            return separate;
         }
         let (h, x) = self.rows(stream);
         let mut slices = Vec::new();
-        for these in self.alike(names) {
-            match these {
+        for group in self.stackable_groups(names) {
+            match group {
                 [one] => slices.push(self.linear(x, one).into()),
-                several => slices.extend(self.products(Stream::made(h, x), several).1),
+                several => slices.extend(self.linears(Stream::new(h, x), several).1),
             }
         }
         (h, slices)
     }
 
-    /// Neighbours that are stored alike, together: all of them, or as many as are.
-    pub(crate) fn alike<'n>(&mut self, names: &'n [&'n str]) -> Vec<&'n [&'n str]> {
+    /// Weights in groups of neighbours that can be stacked, each as large as possible.
+    pub(crate) fn stackable_groups<'n>(&mut self, names: &'n [&'n str]) -> Vec<&'n [&'n str]> {
         if self.stack(names).is_some() {
             return vec![names];
         }
@@ -344,58 +347,59 @@ impl<'a> Build<'a> {
         let mut rest = names;
         while !rest.is_empty() {
             let most = (2..rest.len()).rev().find(|count| self.stack(&rest[..*count]).is_some());
-            let (these, others) = rest.split_at(most.unwrap_or(1));
-            groups.push(these);
+            let (group, others) = rest.split_at(most.unwrap_or(1));
+            groups.push(group);
             rest = others;
         }
         groups
     }
 
-    /// The same for one token after a branch or a norm, where making the norm again in a product costs less than a dispatch of its own: the
-    /// last product is apart, the others are stored alike.
+    /// Matmuls of one row where only the last weight cannot be stacked: its dispatch computes the residual sum and norm again, which
+    /// costs less than a separate norm dispatch.
     fn separate_after_norm(
         &mut self,
         stream: Stream,
         names: &[&str],
     ) -> Option<(Value, Vec<Slice>)> {
-        let (h, weight, eps, folded) = match stream.start {
+        let (h, weight, eps, folded) = match stream.prologue {
             Prologue::ResidualAdd { branch, next: Some(weight), eps } => {
                 (branch.residual, weight, eps, branch.folded)
             }
             Prologue::Norm { h, weight, eps } => (h, weight, eps, 0),
             Prologue::ResidualAdd { .. } | Prologue::Rows(_) => return None,
         };
-        let one = self.single_or_batch_invariant(h);
-        let (last, others) = names.split_last().filter(|_| one)?;
+        let single = self.single_or_batch_invariant(h);
+        let (last, others) = names.split_last().filter(|_| single)?;
         let (value, _) = self.stack(&[last])?;
         self.stack(others)?;
-        let (h, mut slices) = self.products(stream, others);
+        let (h, mut slices) = self.linears(stream, others);
         let (factors, first_row) = (self.factors(&[last]), self.rank_of(others));
-        let (start, factors) = match factors {
-            // Folded factors include the norms before the branch, not those of the stream after it.
+        let (prologue, factors) = match factors {
+            // Folded factors replace the norms of the residual sum, so the prologue must be the sum.
             Some(own) if folded > 0 => {
-                (stream.start, Some(LoraPair { folded_row: first_row, ..own }))
+                (stream.prologue, Some(LoraPair { folded_row: first_row, ..own }))
             }
-            // Who makes the stream again need not wait for the product that makes it, too: both run side by side.
-            None => (stream.start, None),
+            // Recomputing the residual sum removes the dependency on the other matmul: both dispatches overlap.
+            None => (stream.prologue, None),
             own => (Prologue::Norm { h, weight, eps }, own),
         };
-        let y = self.graph.fused_linear_lora(&start, value, factors.as_ref(), &Epilogue::Plain).1;
+        let y =
+            self.graph.fused_linear_lora(&prologue, value, factors.as_ref(), &Epilogue::Plain).1;
         slices.push(y.into());
         Some((h, slices))
     }
 
-    /// Several weights as one, with the rows of each; `None` if they are stored differently or have scales of their own.
+    /// Several weights stacked by rows, with the rows of each; `None` if their formats differ or they have scales.
     pub(crate) fn stack(&mut self, names: &[&str]) -> Option<(Value, Vec<usize>)> {
         let types: Vec<&Type> = names
             .iter()
             .map(|name| self.catalog.get(&self.full(&format!("{name}.weight"))))
             .collect::<Option<_>>()?;
-        let alike = |ty: &&Type| {
+        let same_format = |ty: &&Type| {
             ty.element == types[0].element && ty.shape.width() == types[0].shape.width()
         };
         let scaled = names.iter().any(|name| self.has(&format!("{name}.scale")));
-        if scaled || !types.iter().all(alike) {
+        if scaled || !types.iter().all(same_format) {
             return None;
         }
         if let [name] = names {
@@ -420,10 +424,10 @@ impl<'a> Build<'a> {
         self.graph.tap(value, name);
     }
 
-    /// Turns that turn nothing, for heads of this width; written by traces.
-    pub(crate) fn unturned(&mut self, tokens: usize, head: usize) -> Value {
-        let name = format!("{}{head}", Inputs::UNTURNED);
-        // A graph that is cut has one in each segment.
+    /// RoPE table without rotation for heads of this size; traces write it.
+    pub(crate) fn identity_rope(&mut self, tokens: usize, head: usize) -> Value {
+        let name = format!("{}{head}", Inputs::IDENTITY_ROPE);
+        // Each segment of a split graph has its own input.
         let known =
             self.graph.values().find(|(_, info)| info.origin == Origin::Input(name.clone()));
         match known.map(|(value, _)| value) {
@@ -432,7 +436,7 @@ impl<'a> Build<'a> {
         }
     }
 
-    /// Whether every named value is to be made.
+    /// Whether every tapped value is computed.
     pub(crate) fn traced(&self) -> bool {
         self.traced
     }
@@ -447,14 +451,14 @@ impl<'a> Build<'a> {
     }
 }
 
-/// A branch that is added to the residual stream at the end of a layer or inside it.
+/// A branch that is added to the residual stream.
 pub(crate) struct ResidualAdd<'a> {
-    /// The stream.
+    /// The residual stream.
     pub(crate) h: Value,
-    /// What the branch made.
+    /// Output of the branch.
     pub(crate) a: Value,
-    /// The norm after the branch, where it has one.
+    /// The norm after the branch, if it has one.
     pub(crate) name: Option<&'a str>,
-    /// The layer's scale, at its end.
+    /// The layer's output scale, multiplied with the sum.
     pub(crate) scale: Option<Value>,
 }

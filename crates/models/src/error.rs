@@ -1,8 +1,8 @@
-//! Why a file is not a model we can run.
+//! Errors of reading a model.
 
 use rullama_gguf::GgufError;
 
-/// Why no graph can be made of a file.
+/// Why a file cannot be run as a model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
@@ -14,7 +14,7 @@ pub enum ModelError {
     Architecture {
         /// The file.
         file: String,
-        /// What it says it is.
+        /// Its architecture.
         found: String,
     },
     /// A key has a value that no model can have.
@@ -22,9 +22,9 @@ pub enum ModelError {
     BadKey {
         /// The key.
         key: String,
-        /// What the file says.
+        /// Its value.
         value: String,
-        /// What is wrong with it.
+        /// Why it is invalid.
         why: &'static str,
     },
     /// Tensors are missing.
@@ -34,13 +34,15 @@ pub enum ModelError {
         names: Vec<String>,
     },
     /// A tensor's shape contradicts the keys.
-    #[error("tensor {name} is {found}, but {keys} make {wanted}; the file contradicts itself")]
+    #[error(
+        "tensor {name} is {found}, but {keys} imply {wanted}; the file is inconsistent, download it again"
+    )]
     WrongShape {
         /// The tensor.
         name: String,
         /// Its shape.
         found: String,
-        /// The shape by the keys.
+        /// The shape that the keys imply.
         wanted: String,
         /// The keys.
         keys: &'static str,
@@ -50,30 +52,30 @@ pub enum ModelError {
     NoDrafter {
         /// The file.
         file: String,
-        /// What it says it is.
+        /// Its architecture.
         found: String,
     },
-    /// A file that should hold an encoder of texts holds something else.
+    /// A file that should hold a text embedding model holds something else.
     #[error(
-        "{file} holds a `{found}` model, which makes no embeddings; use an EmbeddingGemma model"
+        "{file} holds a `{found}` model, which computes no embeddings; use an EmbeddingGemma model"
     )]
     NoEmbedding {
         /// The file.
         file: String,
-        /// What it says it is.
+        /// Its architecture.
         found: String,
     },
-    /// A drafter was made for another model.
+    /// The drafter belongs to another model.
     #[error("this drafter belongs to another model: its {what} {drafter}, the model's {model}")]
     OtherDrafter {
-        /// What does not fit, with a verb.
+        /// The property that differs, with a verb.
         what: &'static str,
-        /// The drafter's.
+        /// The drafter's value.
         drafter: usize,
-        /// The model's.
+        /// The model's value.
         model: usize,
     },
-    /// A tensor is stored in a way no kernel reads.
+    /// No kernel reads a tensor's format.
     #[error(
         "tensor {name} is stored as {format}, which is not supported; convert the model to another format"
     )]
@@ -83,27 +85,27 @@ pub enum ModelError {
         /// Its format.
         format: &'static str,
     },
-    /// A tensor has more elements than this platform counts.
+    /// A tensor has more elements than this platform can address.
     #[error(
         "tensor {name} has {elements} elements, more than a 32-bit build can address; run the model natively on a 64-bit system"
     )]
     TooManyElements {
         /// The tensor.
         name: String,
-        /// How many it has.
+        /// Its number of elements.
         elements: u64,
     },
-    /// The heads of a model do not fit the format that its KV cache shall have.
+    /// The head size does not fit the KV cache format.
     #[error(
         "q8 KV caches need a head size that is a multiple of {step}, but this model's is {head}; use an f16 or f32 cache"
     )]
     CacheFormat {
-        /// Numbers in a head.
+        /// Head size.
         head: usize,
         /// What it must be a multiple of.
         step: usize,
     },
-    /// A tensor changes what the model computes in a way we do not know.
+    /// An unknown tensor, which may change what the model computes.
     #[error(
         "tensor {name} is unknown, and the model would give wrong results without it; use a newer rullama or another file"
     )]
@@ -113,7 +115,7 @@ pub enum ModelError {
     },
 }
 
-/// What can be done with another kind of model.
+/// What to do with a model of another kind.
 fn hint(architecture: &str) -> &'static str {
     match architecture {
         "gemma4-assistant" => "it is a drafter: load it as the drafter of its model",

@@ -8,42 +8,42 @@ use rullama_gguf::DType;
 
 use crate::{adapted::FactorGroup, build::Build, tensors::Catalog};
 
-/// Bytes of both folded weights, at most.
+/// Maximum bytes of both folded weights.
 const FOLDED_BYTES: usize = 2 << 20;
 
 /// The matmuls that read the residual stream after a branch: the branch is normed and added, and the sum may be normed again.
 #[derive(Debug, Clone)]
 pub(crate) struct NextMatmul {
-    /// The norm after the branch, where it has one.
+    /// The norm after the branch, if it has one.
     pub(crate) post_norm: Option<&'static str>,
     /// The scope of the norm and matmuls that follow.
     pub(crate) scope: String,
-    /// The norm before those matmuls, where there is one.
+    /// The norm before the next matmuls, if there is one.
     pub(crate) norm: Option<&'static str>,
-    /// The matmuls' weights.
+    /// Weights of the next matmuls.
     pub(crate) names: &'static [&'static str],
 }
 
-/// A down-projection `A` that a graph takes folded into two weights: see [`FoldedDown`].
+/// A down-projection `A` folded into two weights: see [`FoldedDown`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoldedLora {
     /// Name of the weight `P`.
     pub p: String,
-    /// Name of the weight `Q`, stacked below `A` of the branch's own pair, where it has one.
+    /// Name of the weight `Q`, stacked below `A` of the branch's LoRA pair if it has one.
     pub q: String,
     /// Names of the matrices stacked in `A`, as in [`FactorGroup::a`].
     pub a: Vec<String>,
     /// The weight of the matmul that ends the branch.
     pub weight: String,
-    /// Name of `A` of that matmul's own pair, if it has one.
+    /// Name of `A` of that matmul's LoRA pair, if it has one.
     pub own: Option<String>,
     /// The norms after the branch and before the next matmul.
     pub norms: [String; 2],
 }
 
 impl Build<'_> {
-    /// The folded down-projections of the matmuls that follow the branch which the matmul `name` of the rows `x` ends. `own` are that
-    /// matmul's own pair, if it has one.
+    /// The folded down-projections of the matmuls after a branch. The matmul `name` of the rows `x` ends the branch; `own` is its LoRA
+    /// pair, if it has one.
     pub(crate) fn fold_lora(
         &mut self,
         (x, h): (Value, Value),
@@ -55,8 +55,11 @@ impl Build<'_> {
         let post_norm = self.full(&format!("{post_norm}.weight"));
         let here = self.enter(&next.scope);
         let norm = next.norm.map(|norm| self.full(&format!("{norm}.weight")));
-        let groups: Vec<FactorGroup> =
-            self.entered(next.names).into_iter().filter_map(|names| self.group(names)).collect();
+        let groups: Vec<FactorGroup> = self
+            .dispatch_groups(next.names)
+            .into_iter()
+            .filter_map(|names| self.group(names))
+            .collect();
         self.enter(&here);
         let (rank, norm) = (groups.iter().map(|group| group.rank).sum::<usize>(), norm?);
         let (k, d) = (self.graph.ty(x).shape.width(), self.graph.ty(h).shape.width());
@@ -80,9 +83,8 @@ impl Build<'_> {
         Some(FoldedDown { q, h, p })
     }
 
-    /// Matmuls that share x, grouped by the dispatch that computes them: all together, or all but the last and the last. Empty if they
-    /// need more dispatches.
-    fn entered<'n>(&mut self, names: &'n [&'n str]) -> Vec<&'n [&'n str]> {
+    /// Matmuls that share x, grouped by dispatch: one group, or the last matmul in its own group. Empty if they need more dispatches.
+    fn dispatch_groups<'n>(&mut self, names: &'n [&'n str]) -> Vec<&'n [&'n str]> {
         if names.is_empty() || self.stack(names).is_some() {
             return vec![names];
         }
@@ -91,13 +93,13 @@ impl Build<'_> {
         if stacked && self.stack(last).is_some() { vec![others, last] } else { Vec::new() }
     }
 
-    /// The LoRA pair of weights that are stored as one, without adding it to the graph.
+    /// The LoRA pair of stacked weights, without adding it to the graph.
     fn group(&self, names: &[&str]) -> Option<FactorGroup> {
         let (tensors, size) = self.tensors(names)?;
         self.adapted?.group(&tensors, size, false)
     }
 
-    /// The padded rank of that pair; 0 without one.
+    /// The padded rank of the stacked weights' LoRA pair; 0 without one.
     pub(crate) fn rank_of(&self, names: &[&str]) -> usize {
         self.group(names).map_or(0, |group| group.rank)
     }
@@ -106,16 +108,16 @@ impl Build<'_> {
 /// The graph that folds down-projections.
 #[derive(Debug)]
 pub struct FoldedLoraGraph {
-    /// The graph; its inputs are the matrices `A`, by their names.
+    /// The graph; its inputs are the matrices `A`, by name.
     pub graph: Graph,
-    /// `P`, and `Q` without the rows stacked above it, for each `A` of each group.
-    pub made: Vec<[Value; 2]>,
+    /// `P` and `Q` (without the rows stacked above it) for each `A` of each group.
+    pub outputs: Vec<[Value; 2]>,
 }
 
-/// Writes the graph that computes the folded weights of these groups from a model's weights and the LoRA factors.
+/// Builds the graph that computes the folded weights of these groups from a model's weights and the LoRA factors.
 ///
 /// # Panics
-/// If a group is none of a graph of this model with these factors.
+/// If a group does not belong to a graph of this model with these factors.
 pub fn folded_lora_graph(
     catalog: &Catalog,
     (groups, factors): (&[FoldedLora], &[FactorGroup]),
@@ -123,7 +125,7 @@ pub fn folded_lora_graph(
 ) -> FoldedLoraGraph {
     let mut graph = Graph::new();
     let all = groups.iter().flat_map(|group| group.a.iter().map(move |a| (group, a)));
-    let made = all.map(|(group, a)| {
+    let outputs = all.map(|(group, a)| {
         let of = |a: &str| factors.iter().find(|other| other.a == a).expect("a group of the graph");
         let tensor = |graph: &mut Graph, name: &str| {
             let ty = catalog.get(name).expect("a tensor of the model").clone();
@@ -141,13 +143,13 @@ pub fn folded_lora_graph(
             let b = graph.weight(own.b.clone(), Type::weight(dtype, [rows, own.rank]));
             let a = graph.weight(own.a.clone(), Type::weight(dtype, [own.rank, width]));
             let inner = graph.linear_t(scaled, b);
-            let more = graph.linear_t(inner, a);
-            q = graph.add(q, more);
+            let lora = graph.linear_t(inner, a);
+            q = graph.add(q, lora);
         }
         graph.keep(p);
         graph.keep(q);
         [p, q]
     });
-    let made = made.collect();
-    FoldedLoraGraph { graph, made }
+    let outputs = outputs.collect();
+    FoldedLoraGraph { graph, outputs }
 }

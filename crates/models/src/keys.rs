@@ -13,9 +13,9 @@ pub(crate) struct Keys<'a> {
     pub(crate) prefix: &'a str,
 }
 
-/// Far above any model, far below what would overflow: files lie.
+/// Largest accepted size: far above any model, far below overflow. Damaged files hold arbitrary values.
 const LARGEST: usize = 1 << 24;
-/// Deeper models than this are lies.
+/// Largest accepted number of layers.
 const MOST_LAYERS: usize = 1024;
 
 impl Keys<'_> {
@@ -37,13 +37,13 @@ impl Keys<'_> {
         size.ok_or_else(|| self.bad(name, &value, "out of range, the file is damaged"))
     }
 
-    /// A product of two sizes, which tensors and activations have as their width; `name` is the key of the first.
+    /// `a · b`, the width of tensors and activations; `name` is the key of `a`.
     pub(crate) fn product(&self, name: &str, a: usize, b: usize) -> Result<usize, ModelError> {
         let product = a.checked_mul(b).filter(|product| *product <= LARGEST);
         product.ok_or_else(|| self.bad(name, &a, "rows would be too wide, the file is damaged"))
     }
 
-    /// Checks heads against what attention kernels take: how many, and how wide they are. `name` is the key of their width.
+    /// Checks head count and head size against the limits of attention kernels. `name` is the key of the head size.
     pub(crate) fn check_heads(
         &self,
         heads: usize,
@@ -51,15 +51,15 @@ impl Keys<'_> {
         step: usize,
     ) -> Result<(), ModelError> {
         if heads > Attention::MOST_HEADS {
-            let why = "attention kernels take at most 256 heads";
+            let why = "attention kernels support at most 256 heads";
             return Err(self.bad("attention.head_count", &heads, why));
         }
         if head > 0 && head.is_multiple_of(step) && head <= Attention::MOST_HEAD {
             return Ok(());
         }
         let why = match step {
-            Attention::HEAD_STEP => "heads must have a multiple of 16 numbers, at most 512",
-            _ => "heads must have a multiple of 8 numbers, at most 512",
+            Attention::HEAD_STEP => "the head size must be a multiple of 16, at most 512",
+            _ => "the head size must be a multiple of 8, at most 512",
         };
         Err(self.bad(name, &head, why))
     }
@@ -84,14 +84,14 @@ impl Keys<'_> {
         if good { Ok(value) } else { Err(self.bad(name, &value, "it must be a positive number")) }
     }
 
-    /// One number per layer: an array of them, or one for all.
+    /// One value per layer: an array, or one value for all layers.
     pub(crate) fn per_layer(&self, name: &str, layers: usize) -> Result<Vec<usize>, ModelError> {
         let values = self.gguf.integers(&self.key(name))?;
         let values = if values.len() == 1 { vec![values[0]; layers] } else { values };
         if values.len() != layers {
             return Err(self.bad(
                 name,
-                &format!("{} numbers", values.len()),
+                &format!("{} values", values.len()),
                 "there must be one per layer",
             ));
         }
@@ -104,7 +104,7 @@ impl Keys<'_> {
             .collect()
     }
 
-    /// How many layers there are.
+    /// Number of layers.
     pub(crate) fn layer_count(&self) -> Result<usize, ModelError> {
         let layers = self.positive("block_count")?;
         if layers > MOST_LAYERS {
@@ -113,13 +113,13 @@ impl Keys<'_> {
         Ok(layers)
     }
 
-    /// Rows of the table of tokens; none without a table.
+    /// Rows of the token embedding table; 0 without one.
     pub(crate) fn vocabulary(&self) -> usize {
         let rows = self.gguf.tensor("token_embd.weight").map_or(0, |tensor| tensor.rows());
         usize::try_from(rows).unwrap_or(0)
     }
 
-    /// Refuses a length that the file gives and that is not this one.
+    /// Checks that a length, if the file gives one, equals `length`.
     pub(crate) fn same_length(
         &self,
         name: &str,

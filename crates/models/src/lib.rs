@@ -1,7 +1,7 @@
-//! What decoders compute (Gemma 4, Gemma 3, the Llama family) and what belongs to them, as graphs of operations.
-//!
-//! A configuration comes from a file's keys and is checked against its tensors; from both, graphs are written. Nothing here
-//! knows a device, a token loop or a file's bytes.
+//! Models as graphs of operations: decoders (Gemma 4, Gemma 3, the Llama family), vision and audio encoders, drafters, embedding and
+//! diffusion models.
+//! A configuration is read from a file's keys and checked against its tensors; graphs are built from both. This crate knows no device,
+//! no token loop and no file contents.
 
 mod adapted;
 mod build;

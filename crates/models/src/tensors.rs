@@ -1,4 +1,4 @@
-//! Which tensors a model has, and what they must look like.
+//! The tensors of a model, checked against its configuration.
 
 use std::collections::HashMap;
 
@@ -14,18 +14,18 @@ pub struct Expected {
     pub name: String,
     /// Sizes, outermost first.
     pub dims: Vec<usize>,
-    /// The keys that make these sizes, for messages.
+    /// The keys that determine these sizes, for error messages.
     pub keys: &'static str,
-    /// Whether a model does without.
+    /// Whether a model may lack it.
     pub optional: bool,
-    /// Tensors that together take its place where the file lacks it.
+    /// Tensors that together replace it if the file lacks it.
     pub instead: Vec<String>,
-    /// Whether it is a convolution, which kernels read as one row of f32.
+    /// Whether it is a convolution kernel, which is stored as one row of f32.
     pub flat: bool,
 }
 
 impl Expected {
-    /// Whether a file has what takes its place.
+    /// Whether a file has all the tensors that replace it.
     fn is_replaced(&self, gguf: &Gguf) -> bool {
         let there = |name: &String| gguf.tensor(name).is_some();
         !self.instead.is_empty() && self.instead.iter().all(there)
@@ -37,10 +37,10 @@ impl Expected {
 pub struct Catalog(HashMap<String, Type>);
 
 impl Catalog {
-    /// Looks up and checks what is expected in a file.
+    /// Looks up the expected tensors in a file and checks them.
     ///
     /// # Errors
-    /// If tensors are missing, have another shape, or a format that cannot be run.
+    /// If tensors are missing, have a wrong shape or an unsupported format.
     pub fn of_file(gguf: &Gguf, expected: &[Expected]) -> Result<Self, ModelError> {
         let mut known = HashMap::new();
         let mut missing = Vec::new();
@@ -60,7 +60,8 @@ impl Catalog {
         }
     }
 
-    /// Every expected tensor, in formats of the caller's choice: for graphs that are counted or printed, not run.
+    /// A catalogue without a file: every expected tensor in a format of the caller's choice, for graphs that are counted or printed, not
+    /// run.
     pub fn imagined(expected: &[Expected], dtype: impl Fn(&Expected) -> Option<DType>) -> Self {
         let known = expected.iter().filter_map(|wanted| {
             let ty = stored(dtype(wanted)?, wanted);
@@ -69,7 +70,7 @@ impl Catalog {
         Self(known.collect())
     }
 
-    /// The same tensors under names with `prefix` before them, for graphs that take weights of two files.
+    /// Prefixes all tensor names, for graphs with weights of two files.
     #[must_use]
     pub fn prefixed(self, prefix: &str) -> Self {
         Self(self.0.into_iter().map(|(name, ty)| (format!("{prefix}{name}"), ty)).collect())
@@ -91,8 +92,7 @@ impl Catalog {
     }
 }
 
-/// Norms and scales are short: they are kept as f32, whatever the file has. The first product of images is kept as the matrix it
-/// is.
+/// The type a tensor is loaded as: norms and scales (1-D) as f32, the patch embedding (4-D) as a matrix.
 fn stored(dtype: DType, wanted: &Expected) -> Type {
     match wanted.dims.as_slice() {
         dims if wanted.flat => Type::weight(DType::F32, [dims.iter().product::<usize>()]),

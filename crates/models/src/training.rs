@@ -1,5 +1,5 @@
-//! How a graph is written where adapters learn: every operation has a gradient, nothing is fused over one, and each adapted
-//! product gets its two thin matrices.
+//! Building training graphs: every operation has a gradient, matmuls are not fused with their neighbours, and each adapted matmul gets
+//! its LoRA pair.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,27 +17,27 @@ pub struct Learned {
     pub name: String,
     /// Rows of `A`, columns of `B`.
     pub rank: usize,
-    /// What multiplies the adapter's product: `α / r`, or `α / √r`.
+    /// Factor of the adapter's output: `α / r`, or `α / √r`.
     pub scale: f32,
 }
 
 /// One of an adapter's matrices, a state of the graphs that train it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// The state's name: that of the weight, and `.lora_a` or `.lora_b`.
+    /// The state's name: the weight's name with `.lora_a` or `.lora_b`.
     pub name: String,
     /// `[rank, in]` or `[out, rank]`.
     pub ty: Type,
 }
 
-/// What a graph under training knows beside its weights.
+/// State of a training graph under construction.
 #[derive(Debug)]
 pub(crate) struct Training {
     adapters: BTreeMap<String, Learned>,
     dropout: f32,
-    /// Parameters so far, in the order products use them.
+    /// Parameters so far, in the order matmuls use them.
     pub(crate) parameters: Vec<(Parameter, Value)>,
-    /// Keys and values of layers that own them.
+    /// Keys and values of layers that compute their own.
     pub(crate) keys: HashMap<usize, (Value, Value)>,
 }
 
@@ -54,21 +54,21 @@ impl Build<'_> {
         self.training.is_some()
     }
 
-    /// Products with several weights, each with its adapter. Weights that are stored as one stay one.
-    pub(crate) fn trained_products(
+    /// Matmuls with several weights, each with its adapter. Stackable weights are one matmul.
+    pub(crate) fn trained_linears(
         &mut self,
         stream: Stream,
         names: &[&str],
     ) -> (Value, Vec<Slice>) {
         let (h, x) = self.rows(stream);
         let mut raw = Vec::new();
-        for these in self.alike(names) {
-            match (these, self.stack(these)) {
+        for group in self.stackable_groups(names) {
+            match (group, self.stack(group)) {
                 ([_, _, ..], Some((weight, rows))) => {
                     let all = self.graph.linear(x, weight);
                     raw.extend(self.graph.split_columns(all, &rows));
                 }
-                _ => raw.extend(these.iter().map(|name| self.frozen_linear(x, name))),
+                _ => raw.extend(group.iter().map(|name| self.frozen_linear(x, name))),
             }
         }
         let each = raw.into_iter().zip(names);
@@ -77,7 +77,7 @@ impl Build<'_> {
         (h, adapted)
     }
 
-    /// `base` and what the adapter of this weight makes of `x`, if it has one.
+    /// `base` plus the adapter's output for `x`, if this weight has an adapter.
     pub(crate) fn with_pair(&mut self, base: Value, x: Value, name: &str) -> Value {
         let full = self.full(name);
         let Some(training) = &self.training else { return base };

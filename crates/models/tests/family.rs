@@ -1,4 +1,4 @@
-//! The graphs of the released models, at full depth and without weights: how many dispatches, which bytes.
+//! Dispatch counts and bytes read of the released models' graphs, at full depth and without weights.
 
 use rullama_engine::{
     gpu::{DeviceFacts, dispatch_count},
@@ -18,16 +18,16 @@ struct Variant {
     layers: usize,
     width: usize,
     heads: usize,
-    /// Of sliding and global layers.
+    /// KV heads of sliding and global layers.
     kv_heads: (usize, usize),
-    /// Of layers that own their cache and of the others.
+    /// Feed-forward widths of layers with their own KV cache and of the others.
     ffn: (usize, usize),
     every: usize,
     window: usize,
     shared: usize,
     per_layer: usize,
     experts: Option<Experts>,
-    /// How weights of values are stored.
+    /// Format of V projections.
     values: DType,
 }
 
@@ -134,17 +134,17 @@ impl Variant {
         self.graph(None, None)
     }
 
-    /// The same before this position.
-    fn near_step(&self, near: usize) -> Graph {
-        self.graph(None, Some(near))
+    /// The graph of one token before position `end`.
+    fn short_context_step(&self, end: usize) -> Graph {
+        self.graph(None, Some(end))
     }
 
-    /// The same with an adapter.
+    /// The graph of one token with an adapter.
     fn adapted_step(&self, adapted: &Adapted) -> Graph {
         self.graph(Some(adapted), None)
     }
 
-    fn graph(&self, adapted: Option<&Adapted>, near: Option<usize>) -> Graph {
+    fn graph(&self, adapted: Option<&Adapted>, short_context: Option<usize>) -> Graph {
         let config = self.config();
         let mix = |tensor: &Expected| {
             let global = |name: &str| {
@@ -186,7 +186,7 @@ impl Variant {
             host_experts: 0,
             blocks: false,
             hidden: false,
-            short_context: near,
+            short_context,
             pool: None,
         };
         let mut segments = adapted_decoder(&config, &catalog, &pass, adapted).segments;
@@ -211,13 +211,13 @@ fn large() -> DeviceFacts {
 
 #[test]
 fn dispatches_per_layer() {
-    // At most so many on a large device, where global layers have one more, to combine what is found in a long cache; and on the floor.
+    // Maximum dispatches per layer on a large device and on the floor. Global layers need one more, to combine split-KV partials.
     for (variant, most, floor_most) in
         [(E2B, 7, 14), (E4B, 7, 14), (B12, 5, 13), (B31, 5, 13), (B26, 10, 22)]
     {
         let graph = variant.step();
         let all = dispatch_count(&graph, &large());
-        // Around the layers: embedding, per-layer inputs, last norm, head, choice of the token.
+        // Outside the layers: embedding, per-layer inputs, final norm, LM head, sampling.
         let around = if variant.per_layer > 0 { 8 } else { 5 };
         assert!(
             all <= most * variant.layers + variant.layers / variant.every + around,
@@ -225,8 +225,8 @@ fn dispatches_per_layer() {
             variant.name,
             variant.layers
         );
-        // The least any device offers: wide rows do not fit into its workgroups, so norms are dispatches of their own, and
-        // large weights become slabs.
+        // The WebGPU minimum limits: wide rows do not fit into workgroup memory, so norms are separate dispatches, and large weights are
+        // split into slabs.
         let floor = dispatch_count(&graph, &DeviceFacts::floor());
         assert!(
             floor <= floor_most * variant.layers + around + 30,
@@ -236,35 +236,35 @@ fn dispatches_per_layer() {
     }
 }
 
-/// The operation that reads the heads of global layers combines short KV splits itself.
+/// With a short context, the matmul after attention combines the split-KV partials of global layers.
 #[test]
-fn short_conversations_take_fewer_dispatches() {
+fn short_contexts_need_fewer_dispatches() {
     for variant in [E2B, E4B] {
-        let [near, far] = [variant.near_step(1024), variant.step()].map(|graph| {
+        let [short, long] = [variant.short_context_step(1024), variant.step()].map(|graph| {
             let facts = DeviceFacts { workgroup_bytes: 48 << 10, storage_buffers: 16, ..large() };
             dispatch_count(&graph, &facts)
         });
         let globals = variant.layers / variant.every;
-        assert_eq!(far - near, globals, "{}: {near} dispatches, then {far}", variant.name);
+        assert_eq!(long - short, globals, "{}: {short} dispatches, then {long}", variant.name);
     }
 }
 
 #[test]
-fn an_adapter_of_rank_16_takes_few_dispatches_more() {
+fn an_adapter_of_rank_16_adds_few_dispatches() {
     let projections =
         ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
     let tensors = (0..E2B.layers)
         .flat_map(|layer| projections.map(|name| format!("blk.{layer}.{name}.weight")));
     let ranks = tensors.map(|name| (name, 16)).collect();
     let mut adapted = Adapted { ranks, dtype: DType::F16, fold: false };
-    // Queries, keys and values in one product; values in one of their own.
+    // Q, K and V in one matmul; V in a separate matmul.
     for variant in [E2B, Variant { values: DType::Q6_K, ..E2B }] {
         adapted.fold = false;
         let plain = dispatch_count(&variant.step(), &large());
         let with = dispatch_count(&variant.adapted_step(&adapted), &large());
-        // One for each input of products: too much for every workgroup to make for itself.
+        // One per matmul input: the down-projection is too large for every workgroup to repeat.
         assert!(with <= plain + 4 * E2B.layers, "{plain} dispatches, {with} with an adapter");
-        // All are folded but those of the first layer: nothing is before it.
+        // All down-projections are folded, except in the first layer, which has no branch before it.
         adapted.fold = true;
         let with = dispatch_count(&variant.adapted_step(&adapted), &large());
         assert!(with <= plain + 2, "{plain} dispatches, {with} with a folded adapter");

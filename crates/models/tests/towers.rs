@@ -1,4 +1,4 @@
-//! What towers take on devices of several kinds, without any.
+//! Dispatch counts of the vision tower on several kinds of devices; no device is needed.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use rullama_models::{
     },
 };
 
-/// As in E2B.
+/// The vision tower of E2B.
 const IMAGES: VisionConfig = VisionConfig {
     layers: 16,
     width: 768,
@@ -25,16 +25,16 @@ const IMAGES: VisionConfig = VisionConfig {
     out: 1536,
 };
 
-/// Limits of all products; the most that a product takes or gives is `most` of its number.
+/// Limits of all matmuls: matmul `i` clamps input and output to ±`most(i)`.
 fn limits(most: impl Fn(usize) -> f32) -> Clamps {
-    let products = IMAGES.products();
+    let matmuls = IMAGES.clamped_linears();
     let packed: Vec<f32> =
-        (0..products.len()).flat_map(|i| [-most(i), most(i), -most(i), most(i)]).collect();
-    Clamps::new(&products, &HashMap::new(), &packed)
+        (0..matmuls.len()).flat_map(|i| [-most(i), most(i), -most(i), most(i)]).collect();
+    Clamps::new(&matmuls, &HashMap::new(), &packed)
 }
 
 #[test]
-fn dispatches_of_a_image() {
+fn dispatches_of_an_image() {
     let units = DeviceFacts {
         f16: true,
         subgroups: Some((32, 32)),
@@ -45,19 +45,19 @@ fn dispatches_of_a_image() {
         ..DeviceFacts::floor()
     };
     let plain = DeviceFacts { matrix: None, ..units.clone() };
-    let (alike, different) = (limits(|_| 9.0), limits(|i| 9.0 + i as f32));
+    let (same, different) = (limits(|_| 9.0), limits(|i| 9.0 + i as f32));
     let catalog =
         Catalog::imagined(&IMAGES.expected(), |tensor| (!tensor.optional).then_some(DType::F16));
-    // Gate and up of the largest images are too much for it at once.
+    // Stacked gate and up outputs of the largest images exceed its binding size.
     let least = DeviceFacts { subgroups: Some((32, 32)), ..DeviceFacts::floor() };
     let grid = Grid { columns: 57, rows: 42 };
-    // Per layer, and around them.
+    // Dispatches per layer, and outside the layers.
     for (name, clamps, facts, each, around) in [
-        ("matrix units, products that take the same", &alike, &units, 10, 9),
-        ("matrix units", &different, &units, 10, 9),
-        ("products that take the same", &alike, &plain, 10, 7),
-        ("others", &different, &plain, 10, 7),
-        ("others on a small device", &different, &least, 12, 7),
+        ("matrix units, same limits", &same, &units, 10, 9),
+        ("matrix units, different limits", &different, &units, 10, 9),
+        ("same limits", &same, &plain, 10, 7),
+        ("different limits", &different, &plain, 10, 7),
+        ("different limits on a small device", &different, &least, 12, 7),
     ] {
         let graph = tower(&IMAGES, &catalog, clamps, grid, facts.binding_bytes).graph;
         assert_eq!(dispatch_count(&graph, facts), each * IMAGES.layers + around, "{name}");

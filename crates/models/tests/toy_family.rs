@@ -1,5 +1,5 @@
-//! How to add a family: a description, and a function that reads its keys. Here one that no file has: GELU gates, norms before and after
-//! branches, values with norms, adjacent RoPE pairs.
+//! How to add a family: a description and a function that reads its keys. The toy family has GELU gates, norms before and after
+//! branches, normed values and adjacent RoPE pairs.
 
 use std::{collections::BTreeSet, rc::Rc};
 
@@ -29,8 +29,8 @@ static TOY: Family = Family {
     read: dense,
 };
 
-/// A file of the family with two layers, and one more tensor.
-fn file(more: Option<&str>) -> Gguf {
+/// A two-layer file of the family, with an optional extra tensor.
+fn file(extra: Option<&str>) -> Gguf {
     let sizes = [("block_count", 2u32), ("embedding_length", 32), ("feed_forward_length", 64)];
     let others = [("attention.head_count", 2), ("context_length", 128)];
     let keys = sizes.into_iter().chain(others);
@@ -59,13 +59,13 @@ fn file(more: Option<&str>) -> Gguf {
         }
         tensor(format!("blk.{layer}.ffn_down.weight"), &[64, 32]);
     }
-    more.into_iter().for_each(|name| tensor(name.into(), &[32]));
+    extra.into_iter().for_each(|name| tensor(name.into(), &[32]));
     let bytes = writer.finish().expect("a file");
     block_on(Gguf::open(Rc::new(MemorySource::new("toy.gguf", bytes)))).expect("it opens")
 }
 
 #[test]
-fn a_family_is_a_description() {
+fn graph_of_a_family_uses_every_tensor() {
     let gguf = file(None);
     let config = (TOY.read)(&TOY, &gguf).expect("its keys");
     let catalog = Catalog::of_file(&gguf, &config.expected()).expect("its tensors");
@@ -97,7 +97,7 @@ fn a_family_is_a_description() {
 }
 
 #[test]
-fn what_the_graph_would_ignore_is_refused() {
+fn unknown_tensors_are_refused() {
     let gguf = file(Some("blk.1.attn_sinks.weight"));
     let config = (TOY.read)(&TOY, &gguf).expect("its keys");
     let refused = config.refuse_unknown(gguf.tensors().iter().map(TensorInfo::name));

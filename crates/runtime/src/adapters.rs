@@ -1,5 +1,5 @@
-//! Adapters beside a model's weights: several at once, each with a weight of its own, changed between two answers without loading the
-//! model again.
+//! LoRA adapters attached to a loaded model: several at once, each with its own weight, exchangeable between two generations without
+//! reloading the model.
 
 mod factors;
 mod folded;
@@ -28,9 +28,9 @@ pub use row_order::file_order;
 /// How the factors of adapters are kept on a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FactorType {
-    /// As they are.
+    /// 32-bit floats.
     F32,
-    /// Halves: half as much to read for each token. The CPU keeps them as they are all the same.
+    /// 16-bit floats: half the bytes to read per token. The CPU always uses F32.
     #[default]
     F16,
 }
@@ -44,7 +44,7 @@ struct Attached {
     model: Model,
     /// The model's weights and the factors.
     weights: Weights,
-    /// The same of the experts that stay on the host.
+    /// Weights and factors of the experts that stay on the host.
     host: Weights,
     adapted: Adapted,
     gpu_bytes: u64,
@@ -52,10 +52,10 @@ struct Attached {
     without_effect: Vec<String>,
 }
 
-/// The pairs of an adapter that change a model, by its file's header.
+/// The LoRA pairs of an adapter that change a model, judged by the file's header.
 ///
 /// # Errors
-/// If it was made for another model; the error lists all that does not fit.
+/// If it belongs to another model; the error lists all mismatches.
 pub fn fit_to<'a>(gguf: &Gguf, adapter: &'a Adapter) -> Result<Fit<'a>, RuntimeError> {
     let config = Config::of_file(gguf)?;
     let catalog = Catalog::of_file(gguf, &config.expected())?;
@@ -64,16 +64,16 @@ pub fn fit_to<'a>(gguf: &Gguf, adapter: &'a Adapter) -> Result<Fit<'a>, RuntimeE
 }
 
 impl Model {
-    /// The pairs of an adapter that change this model.
+    /// The LoRA pairs of an adapter that change this model.
     ///
     /// # Errors
-    /// If it was made for another model; the error lists all that does not fit.
+    /// If it belongs to another model; the error lists all mismatches.
     pub fn fit<'a>(&self, adapter: &'a Adapter) -> Result<Fit<'a>, RuntimeError> {
         let architecture = self.gguf().str("general.architecture")?;
         Ok(adapter.fit(architecture, |tensor| target(&self.0.config, &self.0.catalog, tensor))?)
     }
 
-    /// Attaches adapters to this model for its sessions, each multiplied by its number.
+    /// Attaches adapters to this model for its sessions, each with a weight.
     ///
     /// # Errors
     /// If one does not fit the model, or there is no memory.
@@ -94,13 +94,13 @@ impl Model {
         let on_gpu = matches!(self.device(), Device::Gpu(_));
         let dtype = if on_gpu && factors == FactorType::F16 { DType::F16 } else { DType::F32 };
         let ranks = pairs.iter().map(|pair| (pair.tensor.clone(), pair.rank)).collect();
-        let adapted = Adapted { ranks, dtype, fold: folded::pays(self.device()) };
+        let adapted = Adapted { ranks, dtype, fold: folded::supported(self.device()) };
         let own = self.upload(&adapted, &pairs).await?;
         let host = self.keep_on_host(&adapted, &pairs).await?;
         let mut hash = Sha256::new();
         for pair in &pairs {
             hash.update(&pair.tensor);
-            pair.a.iter().chain(&pair.b).for_each(|number| hash.update(number.to_le_bytes()));
+            pair.a.iter().chain(&pair.b).for_each(|value| hash.update(value.to_le_bytes()));
         }
         Ok(Adapters(Rc::new(Attached {
             model: self.clone(),
@@ -113,7 +113,7 @@ impl Model {
         })))
     }
 
-    /// Brings factors to the device as a graph of one token uses them.
+    /// Uploads the factors to the device, as the decode graph reads them.
     async fn upload(&self, adapted: &Adapted, pairs: &[Pair]) -> Result<Weights, RuntimeError> {
         let pass = Pass {
             tokens: 1,
@@ -140,7 +140,7 @@ impl Model {
         Ok(own)
     }
 
-    /// The factors of experts that stay on the host.
+    /// Stores the factors of experts that stay on the host.
     async fn keep_on_host(
         &self,
         adapted: &Adapted,
@@ -167,13 +167,13 @@ async fn write<'a>(
 ) -> Result<(), RuntimeError> {
     let pairs: BTreeMap<&str, _> = pairs.iter().map(|p| (p.tensor.as_str(), p)).collect();
     for group in groups {
-        let made = factors::of_group(group, &pairs);
+        let stacked = factors::of_group(group, &pairs);
         let transposed: Vec<_> = group
             .b_transposed
             .iter()
-            .map(|name| (name, factors::transposed(&made.b, group.rank)))
+            .map(|name| (name, factors::transposed(&stacked.b, group.rank)))
             .collect();
-        let both = [(&group.a, made.a), (&group.b, made.b)];
+        let both = [(&group.a, stacked.a), (&group.b, stacked.b)];
         for (name, values) in both.into_iter().chain(transposed) {
             write_one(own, graphs.clone(), name, &values).await?;
         }
@@ -181,24 +181,24 @@ async fn write<'a>(
     Ok(())
 }
 
-/// Writes a weight that graphs use beside those of the model.
+/// Writes a weight that graphs use in addition to the model's.
 async fn write_one<'a>(
     own: &mut Weights,
     graphs: impl Iterator<Item = &'a Graph>,
     name: &str,
-    numbers: &[f32],
+    elements: &[f32],
 ) -> Result<(), RuntimeError> {
     let mut values = graphs.flat_map(Graph::values);
     let known = values.find(|(_, info)| info.origin.weight_name().as_deref() == Some(name));
-    let (_, info) = known.expect("the graph asks for its factors");
+    let (_, info) = known.expect("the graph has a weight for each factor");
     own.reserve(&info.origin, &info.ty).await?;
     let Element::Weight(dtype) = info.ty.element else { unreachable!("factors are weights") };
-    let bytes = rullama_gguf::quant::quantize(dtype, numbers)?;
+    let bytes = rullama_gguf::quant::quantize(dtype, elements)?;
     own.write(&info.origin, name, 0, bytes.into())?;
     Ok(())
 }
 
-/// What an adapter may change under a tensor's name.
+/// The adapter target of a tensor name.
 fn target(config: &Config, catalog: &Catalog, tensor: &str) -> Target {
     if tensor == EMBEDDING || tensor == HEAD {
         return Target::Matrix { experts: 1, rows: config.vocabulary, columns: config.width };
@@ -223,7 +223,7 @@ fn target(config: &Config, catalog: &Catalog, tensor: &str) -> Target {
     }
 }
 
-/// The same attached adapters, not merely equal ones.
+/// Compares by identity: clones of the same attached adapters are equal.
 impl PartialEq for Adapters {
     fn eq(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
@@ -236,12 +236,12 @@ impl Adapters {
         self.0.gpu_bytes
     }
 
-    /// Tensors the adapters would change that the model does not compute: keys and values of layers that use another one's.
+    /// Adapted tensors that the model does not use: K and V projections of layers that share another layer's KV cache.
     pub fn without_effect(&self) -> &[String] {
         &self.0.without_effect
     }
 
-    /// Whether both are clones of one value.
+    /// Whether both are clones of the same attached adapters.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
     }
@@ -263,12 +263,12 @@ impl Adapters {
         self.0.fingerprint
     }
 
-    /// Whether the lookup of tokens is changed.
+    /// Whether the adapters change the token embedding lookup.
     pub(crate) fn change_lookup(&self) -> bool {
         self.0.adapted.ranks.contains_key(EMBEDDING)
     }
 
-    /// Refuses another model.
+    /// Checks that the adapters are attached to this model.
     pub(crate) fn check(&self, model: &Model) -> Result<(), RuntimeError> {
         if Rc::ptr_eq(&self.0.model.0, &model.0) {
             return Ok(());

@@ -1,7 +1,6 @@
 //! Block diffusion: DiffusionGemma denoises blocks of tokens step by step.
-//!
-//! A step stays on the device: what comes back is the entropy and how many tokens changed. The likeliest tokens are
-//! read when a block is done, or when they are shown.
+//! A step runs on the device and returns its mean entropy and the number of changed tokens. The most likely tokens are read back when a
+//! block is done, or after every step if [`DenoiseOptions::watch`] is set.
 
 mod model;
 mod random;
@@ -19,62 +18,62 @@ pub use write::{USUAL_BLOCKS, WriteOptions, Writing, Written};
 pub struct DenoiseOptions {
     /// Steps, bounds and temperatures.
     pub schedule: DiffusionDefaults,
-    /// Start of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// Whether each step's likeliest tokens are told, which takes more reading.
+    /// Whether each step returns its most likely tokens, at the cost of a readback.
     pub watch: bool,
 }
 
-/// A step that was made.
+/// Result of one denoising step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Denoised {
-    /// Its number, from 1.
+    /// Step number, from 1.
     pub step: usize,
-    /// Mean entropy of the places, in nats.
+    /// Mean entropy of the canvas positions, in nats.
     pub entropy: f32,
-    /// Places whose likeliest token changed.
+    /// Positions whose most likely token changed.
     pub changed: usize,
-    /// Places that kept what was drawn.
+    /// Positions that kept their sampled token.
     pub accepted: usize,
-    /// The likeliest tokens, for those who watch.
+    /// The most likely tokens; empty without [`DenoiseOptions::watch`].
     pub tokens: Vec<u32>,
-    /// Which places keep them: the others get noise for the next step. For those who watch.
+    /// Which positions keep them; the others get noise for the next step. Empty without [`DenoiseOptions::watch`].
     pub kept: Vec<bool>,
 }
 
-/// A block that was denoised.
+/// A denoised block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// All its tokens.
+    /// All tokens of the block.
     pub tokens: Vec<u32>,
-    /// Steps it took.
+    /// Denoising steps.
     pub steps: usize,
 }
 
 /// Logits and entropies of one step, for comparison with other implementations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CanvasTrace {
-    /// Logits of every place.
+    /// Logits of every position.
     pub logits: Vec<f32>,
-    /// Entropies of every place.
+    /// Entropy of every position.
     pub entropy: Vec<f32>,
-    /// The likeliest tokens.
+    /// The most likely tokens.
     pub best: Vec<u32>,
     /// The canvas after the step.
     pub canvas: Vec<u32>,
-    /// Mean entropy, changes, accepted places.
-    pub numbers: [f32; 3],
+    /// Mean entropy, changed tokens, accepted positions.
+    pub stats: [f32; 3],
 }
 
-/// What one step is told.
+/// Inputs of one denoising step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepInputs {
     /// The temperature.
     pub temperature: f32,
     /// The entropy bound.
     pub bound: f32,
-    /// Numbers in [0, 1) that draw, one for each place.
+    /// Uniform random values in [0, 1) for sampling, one per position.
     pub uniform: Vec<f32>,
-    /// Tokens for places that are not accepted.
+    /// Random tokens for positions that are not accepted.
     pub noise: Vec<u32>,
 }

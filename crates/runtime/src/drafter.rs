@@ -1,4 +1,4 @@
-//! A drafter whose weights are beside its model's.
+//! A drafter loaded onto its target model's device.
 
 use std::{ops::ControlFlow, rc::Rc};
 
@@ -24,20 +24,20 @@ use crate::{
 
 const ROPE_FACTORS: &str = "rope_freqs.weight";
 
-/// A small model that guesses what another one will say; cloning it is cheap and shares the weights.
+/// A small model that drafts tokens for speculative decoding; cloning is cheap and shares the weights.
 #[derive(Debug, Clone)]
 pub struct Drafter(pub(crate) Rc<Inner>);
 
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) config: DraftConfig,
-    /// Its own tensors under a prefix, and its model's embeddings.
+    /// The drafter's tensors under [`PREFIX`], and the target model's embeddings.
     pub(crate) catalog: Catalog,
-    /// Both models' weights.
+    /// Weights of both models.
     pub(crate) weights: Weights,
-    /// Tokens by cluster; empty where the head looks at all.
+    /// Tokens by cluster; empty if the head scores the whole vocabulary.
     pub(crate) members: Vec<u32>,
-    /// Divisors of the global layers' frequencies.
+    /// RoPE frequency divisors of global layers.
     factors: Vec<f32>,
     own_bytes: u64,
 }
@@ -46,7 +46,7 @@ impl Drafter {
     /// Loads a drafter onto its model's device.
     ///
     /// # Errors
-    /// If the file is no drafter, belongs to another model, or does not fit the device.
+    /// If the file holds no drafter, belongs to another model, or does not fit the device.
     pub async fn load(gguf: &Gguf, model: &Model) -> Result<Self, RuntimeError> {
         let config = DraftConfig::of_file(gguf)?;
         config.check(model.config())?;
@@ -69,20 +69,20 @@ impl Drafter {
         Ok(Self(Rc::new(Inner { config, catalog, weights, members, factors, own_bytes })))
     }
 
-    /// What the file's keys say.
+    /// The drafter's configuration.
     pub fn config(&self) -> &DraftConfig {
         &self.0.config
     }
 
-    /// Bytes of its own weights on the GPU.
+    /// Bytes of the drafter's weights on the GPU.
     pub fn gpu_bytes(&self) -> u64 {
         self.0.own_bytes
     }
 }
 
 impl Inner {
-    /// Cosines and sines at a position, by the name of their input.
-    pub(crate) fn positions(&self, position: usize) -> Vec<(&'static str, Vec<f32>)> {
+    /// RoPE tables at a position, by input name.
+    pub(crate) fn rope_tables(&self, position: usize) -> Vec<(&'static str, Vec<f32>)> {
         let at = position as u32..position as u32 + 1;
         let rope = &self.config.rope;
         let sliding = self.config.head(Kind::Sliding).map(|head| {
@@ -96,7 +96,7 @@ impl Inner {
     }
 }
 
-/// The drafter's own weights on its model's device.
+/// Loads the drafter's weights onto the target model's device.
 async fn own_weights(
     gguf: &Gguf,
     model: &Model,
@@ -131,7 +131,7 @@ async fn own_weights(
     Ok(weights)
 }
 
-/// Writes the rows of the embeddings in the order of the clusters: the table is read once, and sorted a piece at a time.
+/// Writes the embedding rows in cluster order: the table is read once and reordered a piece at a time.
 async fn by_cluster(
     gguf: &Gguf,
     members: &[u32],
@@ -152,13 +152,13 @@ async fn by_cluster(
     Ok(())
 }
 
-/// The tokens of all clusters; each is one of the vocabulary.
+/// The tokens of all clusters, checked against the vocabulary.
 async fn members(gguf: &Gguf, config: &DraftConfig) -> Result<Vec<u32>, RuntimeError> {
     let (Some(_), Some(tensor)) = (config.clusters, DraftConfig::ordering(gguf)) else {
         return Ok(Vec::new());
     };
     let bytes = gguf.read_rows(tensor, 0..tensor.rows()).await?;
-    // Four or eight bytes each, low ones first.
+    // Little-endian ids of four or eight bytes.
     let each = (bytes.len() / config.vocabulary.max(1)).max(1);
     let ids: Vec<u32> = match each {
         4 | 8 => {
@@ -175,7 +175,7 @@ async fn members(gguf: &Gguf, config: &DraftConfig) -> Result<Vec<u32>, RuntimeE
     Err(ModelError::UnsupportedFormat { name, format }.into())
 }
 
-/// The file's divisors, or the family's.
+/// RoPE frequency divisors of the file, or the family's default.
 async fn factors(gguf: &Gguf, config: &DraftConfig) -> Result<Vec<f32>, RuntimeError> {
     let pairs = config.head(Kind::Global).unwrap_or(0) / 2;
     match gguf.tensor(ROPE_FACTORS).filter(|tensor| tensor.elements() == pairs as u64) {

@@ -1,4 +1,4 @@
-//! Texts to vectors: an encoder on a device.
+//! Text embeddings.
 
 use std::{
     cell::RefCell,
@@ -28,41 +28,41 @@ use crate::{
     vocabulary,
 };
 
-/// Tokens of a pass, at most, unless a single text is longer.
+/// Maximum tokens of a pass, unless a single text is longer.
 pub const BATCH_TOKENS: usize = 4096;
-/// Texts of a pass, at most.
+/// Maximum texts of a pass.
 const BATCH_TEXTS: usize = 64;
-/// Fewest tokens that a graph is made for.
-const LEAST_TOKENS: usize = 32;
+/// Token capacity of the smallest graph.
+const MIN_TOKENS: usize = 32;
 
-/// What a text is for: the model was trained with these words before it.
+/// Task of a text: selects the prefix that the model was trained with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EmbeddingPrompt {
     /// No prefix.
     #[default]
     None,
-    /// A question that documents answer.
+    /// A search query.
     Query,
-    /// A document that is to be found.
+    /// A document to be searched.
     Document,
-    /// A question that a document answers word for word.
+    /// A question answered by a passage.
     QuestionAnswering,
-    /// A statement to be checked.
+    /// A statement to be fact-checked.
     FactChecking,
-    /// To be sorted into classes.
+    /// Text to be classified.
     Classification,
-    /// To be grouped with others.
+    /// Text to be clustered.
     Clustering,
-    /// To be compared with others like it.
+    /// Text for similarity comparison.
     Similarity,
-    /// A question that code answers.
+    /// A query for code.
     CodeRetrieval,
-    /// To be summed up.
+    /// Text to be summarised.
     Summarization,
 }
 
 impl EmbeddingPrompt {
-    /// All of them, by name.
+    /// All prompts, by name.
     pub const ALL: [(&'static str, Self); 10] = [
         ("none", Self::None),
         ("query", Self::Query),
@@ -76,12 +76,12 @@ impl EmbeddingPrompt {
         ("summarization", Self::Summarization),
     ];
 
-    /// The one of this name.
+    /// The prompt with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, prompt)| *prompt)
     }
 
-    /// The words.
+    /// The prefix.
     pub fn prefix(self) -> &'static str {
         match self {
             Self::None => "",
@@ -98,27 +98,27 @@ impl EmbeddingPrompt {
     }
 }
 
-/// How texts become vectors.
+/// Options of [`Embedder::embed`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EmbedOptions {
-    /// What stands before each text.
+    /// Prefix of each text.
     pub prompt: EmbeddingPrompt,
-    /// Keeps so many numbers of each vector; all of them without it.
+    /// Truncates vectors to this many dimensions.
     pub dimensions: Option<usize>,
 }
 
-/// Vectors, each of length one.
+/// Embeddings, normalised to length 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embeddings {
-    /// One for each text.
+    /// One vector per text.
     pub vectors: Vec<Vec<f32>>,
     /// Tokens of all texts.
     pub tokens: usize,
-    /// Texts that were longer than the model reads, and were cut.
+    /// Number of texts that were truncated to the model's context.
     pub cut: usize,
 }
 
-/// An encoder whose weights are on a device.
+/// A text embedding model on a device.
 #[derive(Debug)]
 pub struct Embedder {
     device: Device,
@@ -126,20 +126,20 @@ pub struct Embedder {
     catalog: Catalog,
     weights: Weights,
     tokenizer: Option<Tokenizer>,
-    /// Whether texts begin and end with tokens of their own.
+    /// Whether BOS and EOS are added.
     ends: (bool, bool),
-    /// Graphs by tokens and texts.
+    /// Graphs by token and text capacity.
     prepared: RefCell<HashMap<(usize, usize), PreparedGraph>>,
 }
 
-/// A graph with its plan, and its result.
+/// A plan and its result.
 type PreparedGraph = Rc<(Plan, Value)>;
 
 impl Embedder {
-    /// Loads the encoder of a file; `progress` may cancel.
+    /// Loads the embedding model of a file; `progress` may cancel.
     ///
     /// # Errors
-    /// If the file is no encoder we can run, or does not fit the device.
+    /// If the file is no supported embedding model, or does not fit the device.
     pub async fn load(
         gguf: &Gguf,
         device: Device,
@@ -147,7 +147,7 @@ impl Embedder {
     ) -> Result<Self, RuntimeError> {
         let config = EmbeddingConfig::of_file(gguf)?;
         let catalog = Catalog::of_file(gguf, &config.expected())?;
-        let graph = embedding(&config, &catalog, (LEAST_TOKENS, 1)).graph;
+        let graph = embedding(&config, &catalog, (MIN_TOKENS, 1)).graph;
         let weights = all_weights(gguf, &device, &[graph], progress).await?;
         let flag = |name: &str| -> Result<bool, RuntimeError> {
             Ok(gguf.bool(&format!("tokenizer.ggml.{name}")).optional()?.unwrap_or(true))
@@ -158,12 +158,12 @@ impl Embedder {
         Ok(Self { device, config, catalog, weights, tokenizer, ends, prepared })
     }
 
-    /// What the file's keys say.
+    /// The model's configuration.
     pub fn config(&self) -> &EmbeddingConfig {
         &self.config
     }
 
-    /// Where it runs.
+    /// The device.
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -173,10 +173,10 @@ impl Embedder {
         self.weights.gpu_bytes()
     }
 
-    /// Bytes of weights, and of what a pass of a full batch takes, before anything is loaded.
+    /// Estimated bytes of weights and of a full batch's work buffers, from the file's header.
     ///
     /// # Errors
-    /// If the file is no encoder we can run.
+    /// If the file is no supported embedding model.
     pub fn memory_of_file(gguf: &Gguf) -> Result<(u64, u64), RuntimeError> {
         let config = EmbeddingConfig::of_file(gguf)?;
         let catalog = Catalog::of_file(gguf, &config.expected())?;
@@ -185,7 +185,7 @@ impl Embedder {
         Ok((catalog.iter().map(bytes).sum(), work_bytes(&graph)))
     }
 
-    /// The tokens of a text, cut to what the model reads, and whether it was.
+    /// The tokens of a text, truncated to the context, and whether they were truncated.
     ///
     /// # Errors
     /// If the file has no usable vocabulary.
@@ -202,10 +202,10 @@ impl Embedder {
         Ok((ids, cut))
     }
 
-    /// Vectors of texts.
+    /// Embeds texts.
     ///
     /// # Errors
-    /// If there is no vocabulary, the vectors have fewer numbers than requested, or the device fails.
+    /// If there is no vocabulary, the model has fewer dimensions than requested, or the device fails.
     pub async fn embed(
         &self,
         texts: &[&str],
@@ -222,10 +222,10 @@ impl Embedder {
         Ok(Embeddings { vectors, tokens: all.iter().map(Vec::len).sum(), cut })
     }
 
-    /// Vectors of texts that are tokens already, each of length one.
+    /// Embeds tokenized texts; vectors have length 1.
     ///
     /// # Errors
-    /// If a text is empty or too long, a token does not exist, the vectors have fewer numbers than requested, or the device fails.
+    /// If a text is empty or too long, a token does not exist, the model has fewer dimensions than requested, or the device fails.
     pub async fn embed_tokens(
         &self,
         texts: &[Vec<u32>],
@@ -269,10 +269,10 @@ impl Embedder {
         }
     }
 
-    /// One pass over some texts.
+    /// One pass over a batch of texts.
     async fn run(&self, texts: &[Vec<u32>]) -> Result<Vec<f32>, RuntimeError> {
         let count: usize = texts.iter().map(Vec::len).sum();
-        let tokens = count.next_power_of_two().max(LEAST_TOKENS);
+        let tokens = count.next_power_of_two().max(MIN_TOKENS);
         let slots = texts.len().next_power_of_two();
         let prepared = self.prepared(tokens, slots).await?;
         let (plan, result) = &*prepared;
@@ -280,7 +280,7 @@ impl Embedder {
         let step = Step { position: 0, count: count as u32, ..Step::default() };
         match plan.run_reading(&step, &[*result]).await?.wait().await?.pop() {
             Some(Data::F32(rows)) => Ok(rows),
-            other => panic!("vectors are numbers, not {other:?}"),
+            other => panic!("embeddings are f32, not {other:?}"),
         }
     }
 
@@ -296,14 +296,15 @@ impl Embedder {
         Ok(prepared)
     }
 
-    /// Writes all a pass reads. Tokens after the last text see themselves and count nothing.
+    /// Writes the inputs of a pass. Padding tokens attend to themselves and have pooling weight 0.
     fn write(&self, plan: &Plan, texts: &[Vec<u32>], (tokens, slots): (usize, usize)) {
         let config = &self.config;
         let mut ids = texts.concat();
         ids.resize(tokens, 0);
         let ranges = ranges(texts);
-        let mut places: Vec<u32> = ranges.iter().flat_map(|range| 0..range.len() as u32).collect();
-        places.resize(tokens, 0);
+        let mut positions: Vec<u32> =
+            ranges.iter().flat_map(|range| 0..range.len() as u32).collect();
+        positions.resize(tokens, 0);
         plan.write_ids(EmbeddingInputs::IDS, ids);
         for (kind, rope, spans_name, base, reach) in [
             (
@@ -322,15 +323,20 @@ impl Embedder {
             ),
         ] {
             if let Some(head) = config.head(kind) {
-                let longest = places.iter().max().map_or(0, |place| place + 1);
+                let longest = positions.iter().max().map_or(0, |position| position + 1);
                 let table = rope_table(0..longest, base.into(), head, None);
-                let rows = places.iter().flat_map(|place| &table[*place as usize * head..][..head]);
+                let rows = positions
+                    .iter()
+                    .flat_map(|position| &table[*position as usize * head..][..head]);
                 plan.write_numbers(rope, rows.copied().collect());
                 plan.write_ids(spans_name, spans(&ranges, reach, tokens));
             }
         }
         if let Some(each) = config.per_layer {
-            plan.write_numbers(EmbeddingInputs::UNTURNED, [1.0, 0.0].repeat(tokens * each / 2));
+            plan.write_numbers(
+                EmbeddingInputs::IDENTITY_ROPE,
+                [1.0, 0.0].repeat(tokens * each / 2),
+            );
         }
         let mut pool = vec![0.0; slots * tokens];
         for (range, row) in ranges.iter().zip(pool.chunks_exact_mut(tokens)) {
@@ -344,7 +350,7 @@ impl Embedder {
     }
 }
 
-/// Where texts lie, one after the other.
+/// Token ranges of the packed texts.
 fn ranges(texts: &[Vec<u32>]) -> Vec<Range<usize>> {
     let mut end = 0;
     let range = |text: &Vec<u32>| {
@@ -354,20 +360,20 @@ fn ranges(texts: &[Vec<u32>]) -> Vec<Range<usize>> {
     texts.iter().map(range).collect()
 }
 
-/// What each token sees: its text, so far to both sides.
+/// Token range each token attends to: its text, up to `reach` tokens on each side.
 fn spans(texts: &[Range<usize>], reach: usize, tokens: usize) -> Vec<u32> {
     let span = |text: &Range<usize>, at: usize| {
         let first = at.saturating_sub(reach).max(text.start);
         [first as u32, at.saturating_add(reach).saturating_add(1).min(text.end) as u32]
     };
-    let live = texts.iter().flat_map(|text| text.clone().flat_map(move |at| span(text, at)));
-    let mut spans: Vec<u32> = live.collect();
-    let dead = (spans.len() / 2..tokens).flat_map(|at| [at as u32, at as u32 + 1]);
-    spans.extend(dead.collect::<Vec<_>>());
+    let used = texts.iter().flat_map(|text| text.clone().flat_map(move |at| span(text, at)));
+    let mut spans: Vec<u32> = used.collect();
+    let padding = (spans.len() / 2..tokens).flat_map(|at| [at as u32, at as u32 + 1]);
+    spans.extend(padding.collect::<Vec<_>>());
     spans
 }
 
-/// How many of the first texts are computed at once.
+/// Number of leading texts that fit into one pass.
 fn batch(texts: &[Vec<u32>]) -> usize {
     let mut tokens = 0;
     let fits = |text: &&Vec<u32>| {
@@ -377,7 +383,7 @@ fn batch(texts: &[Vec<u32>]) -> usize {
     texts.iter().take(BATCH_TEXTS).take_while(fits).count().max(1)
 }
 
-/// A vector of length one.
+/// Normalises a vector to length 1.
 fn unit(vector: &[f32]) -> Vec<f32> {
     let length = vector.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
     let scale = if length > 0.0 { length.recip() } else { 0.0 };
@@ -389,13 +395,13 @@ mod tests {
     use super::{batch, spans, unit};
 
     #[test]
-    fn tokens_see_their_text_and_no_further() {
+    fn tokens_attend_only_to_their_text() {
         assert_eq!(spans(&[0..2, 2..5], usize::MAX, 6), [0, 2, 0, 2, 2, 5, 2, 5, 2, 5, 5, 6]);
         assert_eq!(spans(&[0..4, 4..5], 1, 5), [0, 2, 0, 3, 1, 4, 2, 4, 4, 5]);
     }
 
     #[test]
-    fn batches_have_room() {
+    fn batches_are_limited_by_tokens_and_texts() {
         let texts = |lengths: &[usize]| lengths.iter().map(|n| vec![0; *n]).collect::<Vec<_>>();
         assert_eq!(batch(&texts(&[10, 20, 5000, 3])), 2);
         assert_eq!(batch(&texts(&[5000, 3])), 1);
@@ -403,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_have_length_one() {
+    fn vectors_are_normalised() {
         assert_eq!(unit(&[3.0, 4.0]), [0.6, 0.8]);
         assert_eq!(unit(&[0.0, 0.0]), [0.0, 0.0]);
     }

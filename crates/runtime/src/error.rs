@@ -1,4 +1,4 @@
-//! What can go wrong with a model or a session.
+//! Errors of models and sessions.
 
 use rullama_adapter::AdapterError;
 use rullama_chat::ChatError;
@@ -13,14 +13,14 @@ use crate::{
     vocabulary::{FamilyError, VocabularyError},
 };
 
-/// Why a model cannot be loaded or a session cannot go on.
+/// Why loading a model or running a session failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
     /// The file cannot be read.
     #[error(transparent)]
     File(#[from] GgufError),
-    /// The file is no model we can run.
+    /// The file is no supported model.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// The file has no usable vocabulary.
@@ -35,7 +35,7 @@ pub enum RuntimeError {
     /// The conversation cannot be rendered.
     #[error(transparent)]
     Chat(#[from] ChatError),
-    /// The sampling options make no sense, or leave no token.
+    /// The sampling options are invalid, or exclude every token.
     #[error(transparent)]
     Sampling(#[from] SamplingError),
     /// An image or audio clip cannot be used.
@@ -44,85 +44,85 @@ pub enum RuntimeError {
     /// An adapter cannot be used.
     #[error(transparent)]
     Adapter(#[from] AdapterError),
-    /// Adapters of another model's session.
+    /// The adapters are attached to another model.
     #[error("these adapters are attached to another model; attach them to this one")]
     OtherModelsAdapters,
-    /// A tower of another model.
+    /// The encoder belongs to another model.
     #[error(
         "the encoder's output has width {tower}, but the model needs {model}: use the projector file of this model"
     )]
     OtherTower {
-        /// The tower's.
+        /// Output width of the encoder.
         tower: usize,
-        /// The model's.
+        /// Width the model needs.
         model: usize,
     },
-    /// A model that cannot see, or cannot hear.
+    /// The model has no encoder for this input.
     #[error(
         "the model cannot {verb}: no encoder in its file or a projector file; give the projector file (mmproj) of this model"
     )]
     NoTower {
-        /// What it cannot.
+        /// The unsupported operation.
         verb: &'static str,
     },
-    /// A conversation with more or fewer images or audio than were given with it.
+    /// The conversation refers to more or fewer media than were passed with it.
     #[error("the conversation has {places} {what}, but {given} were given")]
     NotGiven {
         /// Images, audio or videos.
         what: &'static str,
-        /// How many the messages have.
+        /// Number in the messages.
         places: usize,
-        /// How many came with them.
+        /// Number passed.
         given: usize,
     },
-    /// A vocabulary without the token that stands for images or audio.
+    /// The vocabulary has no placeholder token for images or audio.
     #[error("the model's vocabulary has no token {marker}: it does not support this input")]
     NoMarker {
         /// The token.
         marker: &'static str,
     },
-    /// A prompt whose placeholders are not those of its images and audio.
+    /// The prompt's placeholders do not match its images and audio.
     #[error(
         "the prompt has {found} placeholders in a row where an image or audio clip needs {wanted}"
     )]
     Placeholders {
-        /// How many there are.
+        /// Number found.
         found: usize,
-        /// How many there must be.
+        /// Number required.
         wanted: usize,
     },
-    /// Soft tokens that do not follow each other as their image or audio clip has them.
+    /// Soft tokens are not in the order of their image or audio clip.
     #[error(
         "the soft tokens at {position} are not one whole image or audio clip: rewind to before it"
     )]
     SoftTokenOrder {
-        /// Where in the tokens.
+        /// Token position.
         position: usize,
     },
-    /// Something that cannot be done where there are images or audio.
+    /// An operation that prompts with images or audio do not support.
     #[error("a prompt with images or audio cannot {what}")]
     NotWithMedia {
-        /// What it cannot.
+        /// The unsupported operation.
         what: &'static str,
     },
-    /// An image whose parts must be computed together and are too many for that.
+    /// An image with more soft tokens than one pass holds, in a model that needs them in one pass.
     #[error(
         "an image of {tokens} tokens must fit in one pass, but a pass holds {most}: use a smaller image budget"
     )]
     BlockTooLong {
-        /// Its tokens.
+        /// Soft tokens of the image.
         tokens: usize,
-        /// What fits.
+        /// Maximum tokens of a pass.
         most: usize,
     },
-    /// An image with more patches in a row than the tower has positions for.
+    /// An image with more patches along one side than the encoder has positions.
     #[error(
         "the image has {patches} patches on one side, more than the encoder's {most}: make it smaller"
     )]
     ImageTooLong {
-        /// How many it has.
+        /// Patches along the side.
         patches: usize,
-        /// How many there may be.
+        /// Maximum patches.
         most: usize,
     },
     /// The reply cannot be constrained.
@@ -131,25 +131,25 @@ pub enum RuntimeError {
     /// Loading was cancelled.
     #[error("loading was cancelled")]
     Cancelled,
-    /// The model does not fit into the memory it may use.
+    /// The model does not fit the memory budget.
     #[error(
         "the model needs {need} bytes of GPU memory ({weights} of weights, {caches} for a context of {context} tokens, {work} of work buffers), but may use {budget}; use a shorter context, a smaller cache type, a smaller model, or the CPU"
     )]
     DoesNotFit {
-        /// All of it.
+        /// Total bytes.
         need: u64,
-        /// Weights.
+        /// Bytes of weights.
         weights: u64,
-        /// Caches of one session.
+        /// Bytes of one session's KV caches.
         caches: u64,
-        /// Activations.
+        /// Bytes of work buffers.
         work: u64,
         /// Context of that session.
         context: usize,
-        /// What there is.
+        /// Memory budget in bytes.
         budget: u64,
     },
-    /// There is nothing to continue.
+    /// The prompt has no tokens.
     #[error("the prompt is empty; give a prompt")]
     EmptyPrompt,
     /// A token is not in the vocabulary.
@@ -157,7 +157,7 @@ pub enum RuntimeError {
     NoSuchToken {
         /// The id.
         id: u32,
-        /// Tokens there are.
+        /// Vocabulary size.
         count: usize,
     },
     /// The tokens do not fit into the context.
@@ -167,68 +167,70 @@ pub enum RuntimeError {
     ContextFull {
         /// Tokens of the prompt.
         tokens: usize,
-        /// Tokens the session holds.
+        /// Context of the session.
         context: usize,
         /// Tokens the model was trained for.
         trained: usize,
     },
-    /// A context that cannot be.
+    /// The requested context is impossible.
     #[error("a context of {asked} tokens is not possible: choose 1 to {trained}")]
     BadContext {
-        /// What was requested.
+        /// Requested context.
         asked: usize,
         /// Tokens the model was trained for.
         trained: usize,
     },
-    /// More requests wait than a scheduler keeps.
+    /// The scheduler's queue is full.
     #[error("{waiting} requests are waiting already; try again later")]
     QueueFull {
-        /// How many wait.
+        /// Queued requests.
         waiting: usize,
     },
-    /// A request that the KV pool of a scheduler can never hold.
+    /// A request that can never fit the scheduler's KV pool.
     #[error(
-        "the request may take {tokens} tokens, but the KV pool holds {holds}; ask for fewer tokens (num_predict) or use a larger pool"
+        "the request needs up to {tokens} tokens, but the KV pool holds {holds}; request fewer tokens (num_predict) or use a larger pool"
     )]
     KvPoolTooSmall {
         /// Tokens of the prompt and the longest completion.
         tokens: usize,
-        /// What the pool holds.
+        /// Capacity of the pool in tokens.
         holds: usize,
     },
     /// No page is left in a KV pool.
-    #[error("all {pages} pages of the KV pool are taken; try again when other requests have ended")]
+    #[error(
+        "all {pages} pages of the KV pool are in use; try again when other requests have ended"
+    )]
     KvPoolFull {
-        /// Pages there are.
+        /// Pages of the pool.
         pages: usize,
     },
-    /// The code of one request panicked, such as its constraint; other requests go on.
-    #[error("the request was ended by a defect in its own code: {message}")]
+    /// Code of one request panicked, such as its constraint; other requests continue.
+    #[error("the request ended because its code panicked: {message}")]
     RequestPanicked {
-        /// What the panic says.
+        /// The panic's message.
         message: String,
     },
-    /// The file has no usable vocabulary, and texts were given.
+    /// Text was passed, but the file has no usable vocabulary.
     #[error("the file has no vocabulary, so it cannot tokenize text; give the model itself")]
     NoVocabulary,
-    /// A vector cannot have so many numbers.
+    /// The requested number of dimensions is impossible.
     #[error("{asked} dimensions are not possible: choose 1 to {most}")]
     Dimensions {
-        /// What was requested.
+        /// Requested dimensions.
         asked: usize,
-        /// What the model makes.
+        /// Dimensions of the model.
         most: usize,
     },
-    /// A saved session does not belong here.
+    /// A saved session cannot be restored.
     #[error("the saved session {why}")]
     Saved {
-        /// What is wrong with it.
+        /// The reason, as a verb phrase.
         why: &'static str,
     },
 }
 
 impl RuntimeError {
-    /// A stable word for programs.
+    /// Stable error code.
     pub fn code(&self) -> &'static str {
         match self {
             Self::File(_) => "bad_file",

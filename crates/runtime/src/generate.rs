@@ -1,4 +1,4 @@
-//! From a prompt to events: text, thinking, tool calls, and how it ended.
+//! Generation: from a prompt to events (text, thinking, tool calls, end).
 
 mod completion;
 mod constraint;
@@ -23,52 +23,52 @@ use crate::{
     session::Session,
 };
 
-/// Something that happened while an answer was made.
+/// An event of a generation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// A piece of the answer.
+    /// A piece of the reply.
     Text(String),
-    /// A piece of a thought.
+    /// A piece of the thinking.
     Thinking(String),
     /// A complete tool call.
     ToolCall {
-        /// Position among the calls of this answer, from 0.
+        /// Index among the calls of this reply, from 0.
         index: usize,
         /// The called tool.
         name: String,
         /// Its arguments.
         arguments: Map<String, Value>,
     },
-    /// A tool call that cannot be read, as the model wrote it.
+    /// A tool call that cannot be parsed.
     BadCall {
-        /// The text.
+        /// The text the model generated.
         raw: String,
     },
-    /// The log-probabilities of a token, where they were requested; they come before its text.
+    /// The log-probabilities of a token, if requested; they precede its text.
     Logprobs(Logprobs),
-    /// The answer has ended; nothing follows.
+    /// The end of the generation; no event follows.
     Done(Done),
 }
 
-/// How an answer ended, and what it took.
+/// How a generation ended, with token counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Done {
-    /// Why it ended.
+    /// Finish reason.
     pub finish: Finish,
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
-    /// Of these, tokens that were in the caches already.
+    /// Prompt tokens that were in the KV cache already.
     pub cached_tokens: usize,
-    /// Tokens of the answer, the one that ended it included.
+    /// Generated tokens, including the stop token.
     pub answer_tokens: usize,
 }
 
-/// Why an answer ended.
+/// Why a generation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
-    /// The model ended it, or a stop text came.
+    /// A stop token or a stop text.
     Stop,
-    /// As many tokens as requested.
+    /// The requested number of tokens.
     Length,
     /// The context is full.
     Context,
@@ -77,7 +77,7 @@ pub enum Finish {
 }
 
 impl Finish {
-    /// The word that HTTP interfaces use.
+    /// The finish reason of HTTP APIs.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Stop => "stop",
@@ -87,17 +87,17 @@ impl Finish {
     }
 }
 
-/// A reply being generated: read its events until it is done, or drop it.
+/// A running generation: read its events until it is done, or drop it.
 pub struct Generation<'s> {
     session: &'s mut Session,
     completion: Completion,
 }
 
 impl<'s> Generation<'s> {
-    /// Prepares an answer to a prompt; what the session has computed of a common beginning is kept.
+    /// Prepares a generation; KV cache entries of a common prefix with the session are reused.
     ///
     /// # Errors
-    /// If the prompt does not fit into the context, or the options make no sense.
+    /// If the prompt does not fit into the context, or the options are invalid.
     pub fn new(
         session: &'s mut Session,
         model: &Model,
@@ -111,7 +111,7 @@ impl<'s> Generation<'s> {
     /// Prepares a constrained reply; thinking before it is not constrained.
     ///
     /// # Errors
-    /// If the prompt does not fit into the context, or the options make no sense.
+    /// If the prompt does not fit into the context, or the options are invalid.
     pub fn constrained(
         session: &'s mut Session,
         model: &Model,
@@ -134,8 +134,8 @@ impl<'s> Generation<'s> {
         Ok(Self { session, completion })
     }
 
-    /// Reads the prompt, as far as that is not done. `each` is told how many tokens are done and may stop the work by
-    /// returning false. [`Self::next`] does it too; this is for those who show or time it.
+    /// Runs the remaining prefill. `each` receives the number of processed tokens and cancels by returning false. [`Self::next`] runs it
+    /// too; call this to show or time the prefill.
     ///
     /// # Errors
     /// If the device fails.
@@ -164,8 +164,8 @@ impl<'s> Generation<'s> {
         }
     }
 
-    /// Makes one token, whose events [`Self::ready`] has; false after the end. For those who time tokens, or want to stop
-    /// between tokens that say nothing.
+    /// Generates one token, whose events [`Self::ready`] returns; false after the end. Call this to time tokens, or to be able to cancel
+    /// between tokens without events.
     ///
     /// # Errors
     /// If the device fails. The session keeps the tokens that came before.
@@ -191,12 +191,12 @@ impl<'s> Generation<'s> {
         Ok(true)
     }
 
-    /// An event that needs no more tokens.
+    /// The next event that is available without generating a token.
     pub fn ready(&mut self) -> Option<Event> {
         self.completion.event()
     }
 
-    /// Ends the answer here; text that was held back and the end are still reported.
+    /// Cancels the generation; text that was held back and the end are still reported.
     pub fn cancel(&mut self) {
         self.completion.cancel();
     }

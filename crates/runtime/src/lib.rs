@@ -1,6 +1,5 @@
-//! Models, sessions and answers: the boundary everything else wraps.
-//!
-//! Plain values go in and out; nothing here knows HTTP, JavaScript or a GPU interface.
+//! Models, sessions and generation: the API that the CLI, the server and the web bindings wrap.
+//! The API uses plain values and knows no HTTP, JavaScript or GPU interface.
 
 pub mod adapters;
 pub mod denoise;

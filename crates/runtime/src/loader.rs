@@ -1,4 +1,4 @@
-//! From a file to weights on a device, piece by piece: host memory stays small however large a tensor is.
+//! Loads weights from a file onto devices in pieces, so that host memory stays small.
 
 use std::{
     collections::VecDeque,
@@ -16,15 +16,15 @@ use sha2::{Digest, Sha256};
 
 use crate::error::RuntimeError;
 
-/// Bytes queued for the device between two marks. We wait for the mark before the last one: host memory stays small, and the device
-/// has work while we wait.
+/// Bytes queued for the device between two fences. The loader waits for the fence before the last one: host memory stays small, and the
+/// device stays busy.
 const QUEUED: u64 = 32 << 20;
-/// Bytes that are prefetched ahead of what is written: a source that is far away works meanwhile.
-const AHEAD: u64 = 48 << 20;
-/// How much of each tensor goes into the fingerprint.
+/// Bytes that are prefetched while earlier ones are written, to hide the latency of remote sources.
+const PREFETCH: u64 = 48 << 20;
+/// Bytes of each tensor that are part of the fingerprint.
 const FINGERPRINT_BYTES: usize = 4096;
 
-/// How far loading is.
+/// Progress of loading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Bytes read.
@@ -33,31 +33,31 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// Who is told how far loading is, and may end it.
+/// Callback for loading progress, which may cancel loading.
 pub(crate) type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
-/// A weight to be loaded, and what is known of it.
+/// A weight to load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) origin: &'a Origin,
     pub(crate) ty: &'a Type,
-    /// Where it goes: a number among the places that loading is told.
+    /// Index of its destination among those passed to [`Loader::load`].
     pub(crate) place: usize,
-    /// It is part of the fingerprint.
+    /// Whether it is part of the fingerprint.
     pub(crate) counts: bool,
 }
 
-/// Rows of a tensor that are read at once.
+/// Rows of a tensor that are read in one request.
 struct Piece<'a> {
     want: Wanted<'a>,
     tensor: &'a TensorInfo,
-    /// The tensor's name among the weights, and its number among those wanted.
+    /// The tensor's name among the weights, and its index in [`Loader::heads`].
     name: &'a str,
     number: usize,
     rows: Range<u64>,
-    /// Where they begin in the weight.
+    /// First row in the weight.
     first: usize,
-    /// Stored in another format than it is wanted in.
+    /// Whether rows are converted to F32.
     converted: bool,
 }
 
@@ -67,87 +67,87 @@ impl<'a> Piece<'a> {
         (self.rows.end - self.rows.start) * self.tensor.row_bytes()
     }
 
-    /// Its rows as they are wanted. The source is asked now, but for what is converted: norms and other small things.
+    /// Reads the rows in the weight's format. The request starts immediately, except for converted rows, which are small (norms, scales).
     fn read(&self, gguf: &'a Gguf) -> Local<'a, Result<Bytes, GgufError>> {
         let (tensor, rows) = (self.tensor, self.rows.clone());
         if !self.converted {
             return Box::pin(gguf.read_rows(tensor, rows));
         }
         Box::pin(async move {
-            let numbers = gguf.rows_f32(tensor, rows).await?;
-            Ok(numbers.iter().flat_map(|x| x.to_le_bytes()).collect())
+            let values = gguf.rows_f32(tensor, rows).await?;
+            Ok(values.iter().flat_map(|x| x.to_le_bytes()).collect())
         })
     }
 }
 
-/// Brings tensors of a file to devices.
+/// Loads tensors of a file onto devices.
 pub(crate) struct Loader<'a> {
     gguf: &'a Gguf,
-    /// What the names of weights have before the file's.
+    /// Prefix of weight names, which the file's tensor names lack.
     prefix: &'a str,
     progress: OnProgress<'a>,
     done: u64,
     total: u64,
-    /// What the fingerprint is made of, by the tensors' numbers.
+    /// Name and first bytes of each tensor, hashed by the fingerprint.
     heads: Vec<Vec<u8>>,
     queued: u64,
-    /// After all but the last bytes that were queued.
-    mark: Option<Fence>,
+    /// Fence before the bytes counted in `queued`.
+    fence: Option<Fence>,
 }
 
 impl<'a> Loader<'a> {
     pub(crate) fn new(gguf: &'a Gguf, progress: OnProgress<'a>) -> Self {
         let (done, total, queued) = (0, 0, 0);
-        Self { gguf, prefix: "", progress, done, total, heads: Vec::new(), queued, mark: None }
+        Self { gguf, prefix: "", progress, done, total, heads: Vec::new(), queued, fence: None }
     }
 
-    /// For weights whose names have this before the file's.
+    /// Sets the prefix of weight names.
     pub(crate) fn prefixed(self, prefix: &'a str) -> Self {
         Self { prefix, ..self }
     }
 
-    /// Tells what was loaded from other weights.
+    /// Hash that identifies the loaded weights.
     pub(crate) fn fingerprint(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
         self.heads.iter().for_each(|head| hash.update(head));
         hash.finalize().into()
     }
 
-    /// Brings weights to places that have space for them, in the file's order, so that a slow source is read from front to back.
+    /// Loads weights into their reserved space, in file order, so that a slow source is read sequentially.
     pub(crate) async fn load(
         &mut self,
         wants: &[Wanted<'_>],
-        places: &mut [&mut Weights],
+        destinations: &mut [&mut Weights],
     ) -> Result<(), RuntimeError> {
-        let mut pieces = self.pieces(wants, places).into_iter();
+        let mut pieces = self.pieces(wants, destinations).into_iter();
         self.total = pieces.as_slice().iter().map(Piece::bytes).sum();
         let mut reading = VecDeque::new();
-        let mut ahead = 0;
+        let mut prefetched = 0;
         loop {
-            while ahead < AHEAD {
+            while prefetched < PREFETCH {
                 let Some(piece) = pieces.next() else { break };
-                ahead += piece.bytes();
+                prefetched += piece.bytes();
                 let bytes = piece.read(self.gguf);
                 reading.push_back((piece, bytes));
             }
             let Some((piece, bytes)) = reading.pop_front() else { return Ok(()) };
             let bytes = bytes.await?;
-            ahead -= piece.bytes();
-            let place = &mut *places[piece.want.place];
-            self.write(place, &piece, bytes)?;
-            self.wait_for_queue(place, piece.bytes()).await?;
+            prefetched -= piece.bytes();
+            let destination = &mut *destinations[piece.want.place];
+            self.write(destination, &piece, bytes)?;
+            self.wait_for_queue(destination, piece.bytes()).await?;
             self.report(piece.bytes())?;
         }
     }
 
-    /// What is read for some weights, as it lies in the file.
-    fn pieces<'w>(&mut self, wants: &[Wanted<'w>], places: &[&mut Weights]) -> Vec<Piece<'w>>
+    /// The pieces to read for these weights, in file order.
+    fn pieces<'w>(&mut self, wants: &[Wanted<'w>], destinations: &[&mut Weights]) -> Vec<Piece<'w>>
     where
         'a: 'w,
     {
         let mut pieces = Vec::new();
         for want in wants {
-            let most = places[want.place].piece_bytes();
+            let most = destinations[want.place].piece_bytes();
             for (name, offset, ty) in want.origin.tensors(want.ty) {
                 let own = name.strip_prefix(self.prefix).unwrap_or(name);
                 let tensor = self.gguf.tensor(own).expect("the catalogue was made from this file");
@@ -183,7 +183,7 @@ impl<'a> Loader<'a> {
 
     fn write(
         &mut self,
-        place: &mut Weights,
+        destination: &mut Weights,
         piece: &Piece<'_>,
         bytes: Bytes,
     ) -> Result<(), RuntimeError> {
@@ -191,17 +191,21 @@ impl<'a> Loader<'a> {
         if rows.start == 0 && want.counts && !converted {
             self.heads[*number].extend(&bytes[..bytes.len().min(FINGERPRINT_BYTES)]);
         }
-        Ok(place.write(want.origin, name, *first, bytes)?)
+        Ok(destination.write(want.origin, name, *first, bytes)?)
     }
 
-    /// Waits now and then, so that what was queued does not pile up.
-    async fn wait_for_queue(&mut self, place: &Weights, bytes: u64) -> Result<(), RuntimeError> {
+    /// Waits for earlier uploads once enough bytes are queued.
+    async fn wait_for_queue(
+        &mut self,
+        destination: &Weights,
+        bytes: u64,
+    ) -> Result<(), RuntimeError> {
         self.queued += bytes;
         if self.queued < QUEUED {
             return Ok(());
         }
         self.queued = 0;
-        if let Some(before) = std::mem::replace(&mut self.mark, place.fence()?) {
+        if let Some(before) = std::mem::replace(&mut self.fence, destination.fence()?) {
             before.wait().await?;
         }
         Ok(())
@@ -216,14 +220,15 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// Refuses a model of which the device's kernels cannot read a tensor, before a kernel is compiled or a byte is loaded. Only the first place is
+/// Checks that the device's kernels can read every tensor format, before any kernel is compiled or byte loaded. Only destination 0 is
 /// the device; others are the host, which decodes every format.
 pub(crate) fn check_formats(device: &Device, wants: &[Wanted<'_>]) -> Result<(), RuntimeError> {
     let mut on_device = wants.iter().filter(|want| want.place == 0);
     Ok(on_device.try_for_each(|want| device.check_format(want.origin, want.ty))?)
 }
 
-/// All weights that some graphs use, on a device: space first, so that what does not fit is refused before gigabytes are read.
+/// Loads all weights of these graphs onto a device. Space is reserved first, so that a model that does not fit fails before gigabytes
+/// are read.
 pub(crate) async fn all_weights(
     gguf: &Gguf,
     device: &Device,

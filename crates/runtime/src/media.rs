@@ -31,11 +31,11 @@ pub enum Medium {
     Image(Image, ImageSize),
     /// An audio clip.
     Audio(Audio),
-    /// Images of a video, oldest first.
+    /// Frames of a video, in time order.
     Video(Vec<Frame>),
 }
 
-/// An image of a video.
+/// A video frame.
 #[derive(Debug, Clone)]
 pub struct Frame {
     /// When it is shown, in seconds from the start.
@@ -44,7 +44,7 @@ pub struct Frame {
     pub image: Image,
 }
 
-/// What a medium is.
+/// Kind of a medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MediaKind {
     /// An image.
@@ -58,28 +58,28 @@ pub enum MediaKind {
 /// A medium as soft tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EncodedMedia {
-    /// What it was.
+    /// Kind of the medium.
     pub kind: MediaKind,
-    /// One piece, or one for each image of a video.
+    /// One piece, or one per video frame.
     pub pieces: Vec<Piece>,
 }
 
-/// Soft tokens that stand together.
+/// A run of consecutive soft tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Piece {
-    /// When a video shows it.
+    /// Time of a video frame, in seconds.
     pub seconds: Option<u64>,
     /// The soft tokens.
     pub rows: Rc<SoftTokens>,
 }
 
 impl EncodedMedia {
-    /// The most soft tokens that stand together.
+    /// Soft tokens of the longest piece.
     pub fn longest(&self) -> usize {
         self.pieces.iter().map(|piece| piece.rows.count).max().unwrap_or(0)
     }
 
-    /// All soft tokens.
+    /// Total number of soft tokens.
     pub fn tokens(&self) -> usize {
         self.pieces.iter().map(|piece| piece.rows.count).sum()
     }
@@ -125,7 +125,7 @@ impl MediaEncoders {
                 for frame in frames {
                     let size = ImageSize::Fill(Budget::Tiny);
                     let rows = vision.encode(&frame.image, size).await?;
-                    // Whole seconds; a time that is no number is the start.
+                    // Whole seconds; NaN becomes 0.
                     pieces.push(Piece::new(Some(frame.seconds.max(0.0) as u64), rows));
                 }
                 (MediaKind::Video, pieces)
@@ -134,7 +134,7 @@ impl MediaEncoders {
         Ok(EncodedMedia { kind, pieces })
     }
 
-    /// The vision encoder, loaded if it is not.
+    /// The vision encoder, loaded on first use.
     ///
     /// # Errors
     /// If there is none, or it cannot be loaded.
@@ -151,7 +151,7 @@ impl MediaEncoders {
         self.vision.as_ref().ok_or(RuntimeError::NoTower { verb: "read images" })
     }
 
-    /// The audio encoder, loaded if it is not.
+    /// The audio encoder, loaded on first use.
     ///
     /// # Errors
     /// If there is none, or it cannot be loaded.
@@ -168,7 +168,7 @@ impl MediaEncoders {
         self.audio.as_ref().ok_or(RuntimeError::NoTower { verb: "read audio" })
     }
 
-    /// Bytes on a GPU that the encoders in a file will take, as its header tells.
+    /// Estimated GPU bytes of the encoders in a file, from its header.
     ///
     /// # Errors
     /// If an encoder is broken.

@@ -1,4 +1,4 @@
-//! A model: weights that never change, shared by its sessions.
+//! A model: immutable weights, shared by its sessions.
 
 mod capability;
 mod experts;
@@ -54,15 +54,15 @@ pub(crate) struct Inner {
     pub(crate) weights: Weights,
     /// Experts that the host computes.
     pub(crate) host: Weights,
-    /// How many of the last layers have theirs there.
+    /// Number of last layers whose experts are on the host.
     pub(crate) host_experts: usize,
-    /// None where the file's vocabulary is broken: models run on ids all the same.
+    /// `None` if the file's vocabulary is broken: sessions then run on token ids only.
     pub(crate) tokenizer: Option<Rc<Tokenizer>>,
-    /// Divisors of the global layers' frequencies.
+    /// RoPE frequency divisors of global layers.
     pub(crate) rope_factors: Vec<f32>,
-    /// Whether the table of per-layer inputs is among the weights.
+    /// Whether the per-layer input table is on the device.
     pub(crate) table_resident: bool,
-    /// Tells this model's weights from others'.
+    /// Hash that identifies the model's weights.
     pub(crate) fingerprint: [u8; 32],
 }
 
@@ -70,7 +70,7 @@ impl Model {
     /// Loads a model onto a device.
     ///
     /// # Errors
-    /// If the file is no model we can run, it does not fit, the device fails, or `progress` cancels.
+    /// If the file is no supported model, it does not fit, the device fails, or `progress` cancels.
     pub async fn load(
         gguf: Gguf,
         device: Device,
@@ -88,7 +88,7 @@ impl Model {
         Session::new(self, options)
     }
 
-    /// A session as [`Session::save`] saved it.
+    /// Restores a session saved by [`Session::save`].
     ///
     /// # Errors
     /// If it belongs to another model or is damaged, or the device fails.
@@ -96,7 +96,7 @@ impl Model {
         Session::restore(self, None, saved).await
     }
 
-    /// The same, of a session that answers with adapters.
+    /// Restores a session that uses adapters.
     ///
     /// # Errors
     /// If it belongs to another model or other adapters, or is damaged, or the device fails.
@@ -108,7 +108,7 @@ impl Model {
         Session::restore(self, adapters, saved).await
     }
 
-    /// What the file's keys say.
+    /// The model's configuration.
     pub fn config(&self) -> &Config {
         &self.0.config
     }
@@ -118,15 +118,15 @@ impl Model {
         &self.0.gguf
     }
 
-    /// Text to tokens and back.
+    /// The tokenizer.
     ///
     /// # Errors
-    /// If the file's vocabulary is missing or broken; sessions run on ids all the same.
+    /// If the file's vocabulary is missing or broken; sessions still run on token ids.
     pub fn tokenizer(&self) -> Result<&Tokenizer, RuntimeError> {
         self.kept_tokenizer().map(|tokenizer| &**tokenizer)
     }
 
-    /// The same for what outlives a borrow of the model.
+    /// A shared handle of the tokenizer.
     pub(crate) fn shared_tokenizer(&self) -> Result<Rc<Tokenizer>, RuntimeError> {
         self.kept_tokenizer().map(Rc::clone)
     }
@@ -134,7 +134,7 @@ impl Model {
     fn kept_tokenizer(&self) -> Result<&Rc<Tokenizer>, RuntimeError> {
         match &self.0.tokenizer {
             Some(tokenizer) => Ok(tokenizer),
-            // What is wrong with it is found again, since errors are not kept.
+            // Parse again to get the error, which was not kept.
             None => match crate::vocabulary::tokenizer(&self.0.gguf) {
                 Err(error) => Err(error.into()),
                 Ok(_) => unreachable!("it was refused when the model was loaded"),
@@ -142,15 +142,15 @@ impl Model {
         }
     }
 
-    /// Where it runs.
+    /// The device.
     pub fn device(&self) -> &Device {
         &self.0.device
     }
 
-    /// How its prompts are rendered.
+    /// The chat template.
     ///
     /// # Errors
-    /// If the file's template is of no known family and cannot be run.
+    /// If the file's template is of no known family and cannot be executed.
     pub fn template(&self) -> Result<ChatTemplate, RuntimeError> {
         Ok(crate::vocabulary::template(&self.0.gguf)?)
     }
@@ -160,31 +160,31 @@ impl Model {
         self.0.weights.gpu_bytes()
     }
 
-    /// How many of the last layers keep their experts on the host.
+    /// Number of last layers whose experts are on the host.
     pub fn host_experts(&self) -> usize {
         self.0.host_experts
     }
 
-    /// Bytes of these experts: of a mapped file, or of memory.
+    /// Bytes of the experts on the host: of a mapped file, or of memory.
     pub fn host_expert_bytes(&self) -> u64 {
         self.0.host.host_bytes()
     }
 
-    /// Whether the table of per-layer inputs is on the GPU too.
+    /// Whether the per-layer input table is on the GPU.
     pub fn table_on_gpu(&self) -> bool {
         self.0.table_resident && self.0.weights.gpu_bytes() > 0
     }
 }
 
-/// How caches keep numbers.
+/// KV cache format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CacheType {
-    /// As they are: exact, and twice as large.
+    /// 32-bit floats: exact, twice the size of F16.
     F32,
-    /// Halves.
+    /// 16-bit floats.
     #[default]
     F16,
-    /// Bytes with a scale: half as large again.
+    /// 8-bit blocks with a scale: about half the size of F16.
     Q8,
 }
 

@@ -1,7 +1,6 @@
-//! A session: caches, tokens, position. Several share one model.
-//!
-//! All tokens but the last are put into the caches by passes that make nothing else; the last one goes through a pass of one
-//! token, which makes logits or chooses the next token.
+//! A session: tokens and KV caches. Several sessions share one model.
+//! Prefill passes write all tokens but the last to the KV caches; the last token goes through a decode pass, which computes logits or
+//! samples the next token.
 //!
 //! The context is a hard limit: a prompt that does not fit is refused, a reply that reaches it ends.
 
@@ -39,25 +38,25 @@ use crate::{
     session::{draft::Drafting, plans::Plans},
 };
 
-/// Context of a session that does not ask for another.
+/// Default context of a session.
 pub const DEFAULT_CONTEXT: usize = 4096;
-/// Most tokens of a pass.
+/// Maximum tokens of a pass.
 pub const MOST_TOKENS: usize = 512;
-/// Most decode steps in flight; more would only delay a cancellation.
+/// Maximum decode steps in flight; more would only delay a cancellation.
 pub const MOST_IN_FLIGHT: usize = 64;
 
-/// How a session is set up.
+/// Options of a session.
 #[derive(Debug, Clone)]
 pub struct SessionOptions {
-    /// Most tokens of prompt and answer together; [`DEFAULT_CONTEXT`] or what the model was trained for, if that is less.
+    /// Maximum tokens of prompt and reply together. Default: [`DEFAULT_CONTEXT`], or the trained context if that is smaller.
     pub context: Option<usize>,
-    /// How caches keep numbers.
+    /// KV cache format.
     pub cache: CacheType,
-    /// Most tokens of a pass.
+    /// Maximum tokens of a pass.
     pub chunk: usize,
-    /// Most soft tokens of an image, where a model must read them at once; more than [`Self::chunk`] take more memory.
+    /// Maximum soft tokens of an image, for models that need them in one pass; more than [`Self::chunk`] takes more memory.
     pub block: usize,
-    /// Tokens that are never chosen, beside those the file names.
+    /// Suppressed tokens, in addition to those of the file.
     pub suppress: Vec<u32>,
     /// Decode steps in flight on a GPU, at most [`MOST_IN_FLIGHT`].
     pub in_flight: usize,
@@ -77,7 +76,7 @@ impl Default for SessionOptions {
 }
 
 impl SessionOptions {
-    /// The same with every size within what a session of this context can use.
+    /// The options with every size clamped to the context.
     fn bounded(&self, context: usize) -> Self {
         Self {
             chunk: self.chunk.clamp(1, context),
@@ -98,9 +97,9 @@ pub struct Session {
     memory: Memory,
     plans: Plans,
     tokens: Vec<u32>,
-    /// How many of the tokens are in the caches.
+    /// Number of tokens in the KV caches.
     filled: usize,
-    /// How many positions were ever written since the caches were last right from the start: what a ring has forgotten.
+    /// Highest position written since the caches were last empty: ring buffers have overwritten the oldest ones.
     written: usize,
     /// Decode steps in flight, oldest first.
     in_flight: VecDeque<Results>,
@@ -108,27 +107,27 @@ pub struct Session {
     in_flight_sampling: Option<DeviceSampling>,
     /// Images and audio among the tokens.
     soft: Known,
-    /// What changes the model's answers.
+    /// Attached adapters.
     adapters: Option<Adapters>,
-    /// Where the next tokens are guessed.
+    /// Speculative decoding, if enabled.
     drafting: Option<Drafting>,
-    /// Whether runs that check drafts keep hidden states for a drafter.
+    /// Whether verification passes keep hidden states for a drafter.
     keeps_hidden: bool,
 }
 
-/// Slots of the sliding layers' rings: the window, and space for a pass.
+/// Ring buffer slots of sliding layers: the window plus the tokens of a pass.
 pub(crate) fn ring_slots(config: &Config, context: usize, chunk: usize) -> usize {
     context.min(config.window.saturating_add(chunk))
 }
 
-/// The same for a session with these options: the longest of all runs it may make.
+/// Ring buffer slots for the longest pass of a session with these options.
 pub(crate) fn ring(config: &Config, context: usize, options: &SessionOptions) -> usize {
     let SessionOptions { chunk, block, in_flight, .. } = options.bounded(context);
     let block = if sees_blocks(config) { block } else { 0 };
     ring_slots(config, context, chunk.max(in_flight).max(block).max(MOST_DRAFTS + 1))
 }
 
-/// Whether the soft tokens of an image see each other in this model: where there are no per-layer inputs.
+/// Whether soft tokens of an image attend to each other bidirectionally: in models without per-layer inputs.
 pub(crate) fn sees_blocks(config: &Config) -> bool {
     config.per_layer.is_none()
 }
@@ -177,12 +176,12 @@ impl Session {
         &self.tokens
     }
 
-    /// Most tokens the session holds.
+    /// Maximum tokens of the session.
     pub fn context(&self) -> usize {
         self.context
     }
 
-    /// How many tokens are in the caches.
+    /// Number of tokens in the KV caches.
     pub fn cached(&self) -> usize {
         self.filled
     }
@@ -194,15 +193,15 @@ impl Session {
         self.memory.gpu_bytes() + self.plans.gpu_bytes() + adapters + drafting
     }
 
-    /// The adapters it answers with.
+    /// The attached adapters.
     pub fn adapters(&self) -> Option<&Adapters> {
         self.adapters.as_ref()
     }
 
-    /// Answers with these adapters from now on, or with none. The tokens stay; what was computed of them does not.
+    /// Attaches these adapters, or none. The tokens stay; the KV caches are discarded.
     ///
     /// # Errors
-    /// If they were made ready for another model.
+    /// If they are attached to another model.
     pub fn set_adapters(&mut self, adapters: Option<&Adapters>) -> Result<(), RuntimeError> {
         if let Some(adapters) = adapters {
             adapters.check(&self.model)?;
@@ -242,8 +241,7 @@ impl Session {
         Ok(())
     }
 
-    /// Makes the session hold exactly these tokens and keeps what it has computed of a common beginning. Returns how many
-    /// tokens need not be computed again.
+    /// Replaces the session's tokens and keeps the KV cache of the common prefix. Returns the number of cached tokens.
     ///
     /// # Errors
     /// If a token does not exist or the context is too short, in which case nothing changes.
@@ -255,12 +253,12 @@ impl Session {
             return Err(error);
         }
         self.drop_in_flight();
-        // The last token must go through a pass of its own, for its logits.
+        // The last token must go through a decode pass, for its logits.
         self.keep(common.min(tokens.len().saturating_sub(1)));
         Ok(self.filled)
     }
 
-    /// Goes back to the first `length` tokens.
+    /// Truncates the session to the first `length` tokens.
     pub fn rewind(&mut self, length: usize) {
         if length < self.tokens.len() {
             self.drop_in_flight();
@@ -269,10 +267,10 @@ impl Session {
         }
     }
 
-    /// A second session with the same beginning, which goes on by itself.
+    /// An independent copy of the session.
     ///
     /// # Errors
-    /// If there is no memory for its caches.
+    /// If there is no memory for its KV caches.
     pub async fn fork(&self) -> Result<Self, RuntimeError> {
         Ok(Self {
             model: self.model.clone(),
@@ -288,17 +286,17 @@ impl Session {
             in_flight_sampling: None,
             soft: self.soft.clone(),
             adapters: self.adapters.clone(),
-            drafting: self.drafting.as_ref().map(Drafting::again),
+            drafting: self.drafting.as_ref().map(Drafting::fork),
             keeps_hidden: self.keeps_hidden,
         })
     }
 
-    /// Forgets what the caches hold beyond `length` tokens, or all of it where a ring has lost what they look back to.
+    /// Truncates the KV caches to `length` tokens, or to none if a ring buffer has overwritten keys inside the window.
     fn keep(&mut self, length: usize) {
         if length >= self.filled {
             return;
         }
-        // The next token, at position `length`, looks back over the window.
+        // The next token, at position `length`, attends to the window before it.
         let oldest = (length + 1).saturating_sub(self.model.config().window);
         let lost = self.written.saturating_sub(self.ring);
         if oldest >= lost {

@@ -1,10 +1,10 @@
-//! From a model file to its tokenizer and its chat template.
+//! Tokenizer and chat template of a model file.
 
 use rullama_chat::{ChatError, ChatTemplate, Family};
 use rullama_gguf::{Array, Gguf, GgufError, Optional, Value};
 use rullama_tokenizer::{Tokenizer, TokenizerError, Vocab};
 
-/// Why a file gives no tokenizer.
+/// Why a file has no usable tokenizer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VocabularyError {
@@ -19,7 +19,7 @@ pub enum VocabularyError {
     /// A key has the wrong type.
     #[error(transparent)]
     Gguf(#[from] GgufError),
-    /// The vocabulary contradicts itself.
+    /// The vocabulary is inconsistent.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
 }
@@ -32,7 +32,7 @@ pub fn tokenizer(gguf: &Gguf) -> Result<Tokenizer, VocabularyError> {
     Ok(Tokenizer::new(&vocabulary(gguf)?)?)
 }
 
-/// The vocabulary of a model file, as the file states it.
+/// The vocabulary of a model file, unchecked.
 ///
 /// # Errors
 /// If the file has none, or a key has the wrong type.
@@ -49,7 +49,7 @@ pub fn vocabulary(gguf: &Gguf) -> Result<Vocab<'_>, VocabularyError> {
     let count = token_count(gguf, architecture, tokens.len());
     let mut types = ids("token_type")?;
     types.truncate(count);
-    // No Gemma puts a space in front; files of early converters do not say so.
+    // Gemma adds no space prefix; early converters omit the key.
     let no_prefix = architecture.starts_with("gemma").then_some(false);
     Ok(Vocab {
         model: text("model")?,
@@ -75,19 +75,18 @@ pub fn vocabulary(gguf: &Gguf) -> Result<Vocab<'_>, VocabularyError> {
     })
 }
 
-/// How many tokens of the list count. Gemma 3 files of Ollama list more than the table of embeddings has rows: placeholders of images.
+/// Number of usable tokens. Ollama's Gemma 3 files list image placeholders that the embedding table has no rows for.
 fn token_count(gguf: &Gguf, architecture: &str, listed: usize) -> usize {
     let rows = gguf.tensor("token_embd.weight").filter(|_| architecture == "gemma3");
     let rows = rows.and_then(|table| usize::try_from(table.rows()).ok());
     rows.map_or(listed, |rows| rows.min(listed))
 }
 
-/// The chat template of a model file: the file's own, else by its tokens, else by its architecture.
-///
-/// Files from Ollama carry no template; per-layer inputs tell the small Gemma 4 models from the large ones.
+/// The chat template of a model file: the file's own, or else detected by its tokens or its architecture.
+/// Files from Ollama have no template; small Gemma 4 models are recognised by their per-layer inputs.
 ///
 /// # Errors
-/// If the file's template is of no known family and cannot be run, or a key has the wrong type.
+/// If the file's template is of no known family and cannot be executed, or a key has the wrong type.
 pub fn template(gguf: &Gguf) -> Result<ChatTemplate, FamilyError> {
     let tokens = gguf.strings("tokenizer.ggml.tokens").optional()?;
     let token = |key: &str| -> Result<&str, FamilyError> {
@@ -103,7 +102,7 @@ pub fn template(gguf: &Gguf) -> Result<ChatTemplate, FamilyError> {
     Ok(family(gguf)?.into())
 }
 
-/// The family of a file whose template does not tell it.
+/// The family of a file without a usable template.
 fn family(gguf: &Gguf) -> Result<Family, FamilyError> {
     let architecture = gguf.str("general.architecture").optional()?.unwrap_or_default();
     let tokens = gguf.strings("tokenizer.ggml.tokens").optional()?;
@@ -113,7 +112,7 @@ fn family(gguf: &Gguf) -> Result<Family, FamilyError> {
     }
     match architecture {
         "gemma3" => return Ok(Family::Gemma3),
-        // As llama.cpp does with models that were trained on no template.
+        // As llama.cpp does for models without a template.
         "llama" | "qwen2" | "qwen3" => return Ok(Family::ChatMl),
         _ => {}
     }
@@ -121,14 +120,14 @@ fn family(gguf: &Gguf) -> Result<Family, FamilyError> {
     Ok(if width.unwrap_or(0) > 0 { Family::Small } else { Family::Large })
 }
 
-/// Why a file's chat template cannot be told.
+/// Why a file has no usable chat template.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FamilyError {
     /// A key has the wrong type.
     #[error(transparent)]
     Gguf(#[from] GgufError),
-    /// The template is of no known family, and cannot be run.
+    /// The template is of no known family and cannot be executed.
     #[error(transparent)]
     Chat(#[from] ChatError),
 }

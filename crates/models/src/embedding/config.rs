@@ -1,7 +1,6 @@
-//! What a file says about its encoder.
-//!
-//! The second generation has no converter yet: its files are ours, with the keys and tensor names of the first one and of Gemma 4, and
-//! `embedding_projection.weight` for what is after the last norm.
+//! Configuration of a text embedding model, from a file's keys.
+//! No public converter writes the second generation yet: its files use the keys and tensor names of the first generation and of Gemma 4,
+//! and `embedding_projection.weight` for the projection after the last norm.
 
 use rullama_engine::ops::{Attention, HeadNormRope};
 use rullama_gguf::Gguf;
@@ -13,13 +12,13 @@ use crate::{
     tensors::Expected,
 };
 
-/// What files of both generations call themselves.
+/// Architecture names of both generations.
 const FIRST: &str = "gemma-embedding";
 const SECOND: &str = "gemma-embedding2";
-/// What earlier files from Ollama do, which have heads under other names.
+/// Architecture of Ollama's early files, whose dense heads have other tensor names.
 const LEGACY: &str = "gemma3";
 const LEGACY_HEAD: &str = "dense.0.weight";
-/// Every so many layers one looks at everything, where a file does not say.
+/// Default period of global layers: every sixth layer.
 const PERIOD: usize = 6;
 const WIDTH: &str = "embedding_length";
 const FFN: &str = "embedding_length and feed_forward_length";
@@ -28,40 +27,40 @@ const KEYS: &str = "embedding_length, attention.head_count_kv and attention.key_
 const PER_LAYER: &str = "block_count and embedding_length_per_layer_input";
 const DENSE: &str = "embedding_length and the other dense tensor";
 
-/// An encoder of texts.
+/// A text embedding model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmbeddingConfig {
-    /// Numbers in a hidden state.
+    /// Hidden size.
     pub width: usize,
     /// Query heads of every layer.
     pub heads: usize,
-    /// Tokens the model knows.
+    /// Vocabulary size.
     pub vocabulary: usize,
-    /// Tokens of a text, at most.
+    /// Maximum tokens of a text.
     pub context: usize,
-    /// How far to each side tokens of sliding layers see.
+    /// Tokens that sliding layers attend to on each side.
     pub reach: usize,
-    /// Added to the mean inside norms.
+    /// Epsilon of norms.
     pub eps: f32,
     /// RoPE bases of sliding and global layers.
     pub rope: Rope,
-    /// From the first to the last.
+    /// Layers, first to last.
     pub layers: Vec<EmbeddingLayer>,
-    /// How the vectors of tokens become one.
+    /// How token vectors are pooled.
     pub pooling: Pooling,
-    /// Numbers of the per-layer inputs; the first generation has none.
+    /// Width of the per-layer inputs; the first generation has none.
     pub per_layer: Option<usize>,
-    /// Numbers of a text's vector.
+    /// Embedding size.
     pub out: usize,
-    /// Whether it is of the second generation, whose layers are Gemma 4's.
+    /// Whether the model is of the second generation, which has Gemma 4 layers.
     pub second: bool,
-    /// Numbers between the dense heads after pooling, where the file has them. Without them the vectors are not the official ones.
+    /// Inner width of the dense heads after pooling, if the file has them. Without the heads, embeddings differ from the official ones.
     pub dense: Option<usize>,
-    /// What this file calls things.
+    /// Tensor names of this file.
     names: Names,
 }
 
-/// Names that differ between files.
+/// Tensor names that differ between files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Names {
     dense: [&'static str; 2],
@@ -71,29 +70,29 @@ struct Names {
 /// A layer of an encoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmbeddingLayer {
-    /// How far it sees.
+    /// Attention span.
     pub kind: Kind,
-    /// Numbers in a head.
+    /// Head size.
     pub head: usize,
-    /// Heads of keys and values.
+    /// KV heads.
     pub kv_heads: usize,
-    /// Numbers inside its feed-forward part.
+    /// Feed-forward width.
     pub ffn: usize,
 }
 
-/// How the vectors of a text's tokens become one.
+/// How the token vectors of a text are pooled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pooling {
-    /// Their mean.
+    /// Mean over all tokens.
     Mean,
-    /// The first one's.
+    /// The first token's vector.
     First,
-    /// The last one's.
+    /// The last token's vector.
     Last,
 }
 
 impl EmbeddingConfig {
-    /// Whether a file says that it holds an encoder of texts.
+    /// Whether a file holds a text embedding model.
     pub fn is_embedding(gguf: &Gguf) -> bool {
         match gguf.str("general.architecture") {
             Ok(FIRST | SECOND) => true,
@@ -125,7 +124,7 @@ impl EmbeddingConfig {
             heads: keys.positive("attention.head_count")?,
             vocabulary: rows("token_embd.weight").unwrap_or(0),
             context: keys.positive("context_length")?,
-            // The first generation's key is the whole width.
+            // The first generation's key counts both sides.
             reach: if second { window } else { window / 2 },
             eps: keys.float("attention.layer_norm_rms_epsilon", None)?,
             rope: Rope {
@@ -150,7 +149,7 @@ impl EmbeddingConfig {
             let head = ("attention.key_length", layer.head);
             keys.check_heads(config.heads, head, Attention::ENCODER_HEAD_STEP)?;
             if !config.heads.is_multiple_of(layer.kv_heads) {
-                let why = "the query heads cannot be divided among these";
+                let why = "attention.head_count must be a multiple of it";
                 return Err(keys.bad("attention.head_count_kv", &layer.kv_heads, why));
             }
         }
@@ -164,22 +163,22 @@ impl EmbeddingConfig {
         Ok(config)
     }
 
-    /// Numbers in a head of layers of this kind.
+    /// Head size of layers of this kind.
     pub fn head(&self, kind: Kind) -> Option<usize> {
         self.layers.iter().find(|layer| layer.kind == kind).map(|layer| layer.head)
     }
 
-    /// The last norm's name.
+    /// Name of the final norm.
     pub(super) fn last_norm(&self) -> &'static str {
         self.names.norm
     }
 
-    /// The names of the dense heads.
+    /// Names of the dense heads.
     pub(super) fn dense_names(&self) -> [&'static str; 2] {
         self.names.dense
     }
 
-    /// All tensors it may use.
+    /// All tensors the model may use.
     pub fn expected(&self) -> Vec<Expected> {
         let mut list = List(Vec::new());
         let d = self.width;

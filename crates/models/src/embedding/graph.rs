@@ -1,4 +1,4 @@
-//! The encoder as a graph: texts of different lengths side by side.
+//! The embedding graph: texts of different lengths as packed sequences.
 
 use rullama_engine::{
     graph::{Graph, Type, Value},
@@ -8,40 +8,40 @@ use rullama_engine::{
 use super::{EmbeddingConfig, EmbeddingLayer};
 use crate::{build::Build, gemma4::Kind, tensors::Catalog};
 
-/// Names of what the host writes.
+/// Names of inputs that the host writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmbeddingInputs;
 
 impl EmbeddingInputs {
-    /// Ids `u32[t]`, text after text.
+    /// Token ids `u32[t]`, one text after another.
     pub const IDS: &'static str = "ids";
-    /// Cosines and sines of sliding layers, by the place in the text `[t, e/2, 2]`.
+    /// RoPE table of sliding layers, by position in the text `[t, e/2, 2]`.
     pub const ROPE_SLIDING: &'static str = "rope.sliding";
-    /// Cosines and sines of global layers `[t, e/2, 2]`.
+    /// RoPE table of global layers `[t, e/2, 2]`.
     pub const ROPE_GLOBAL: &'static str = "rope.global";
-    /// What tokens see on sliding layers `u32[t, 2]`.
+    /// Token range that each token attends to on sliding layers `u32[t, 2]`.
     pub const SPANS_SLIDING: &'static str = "spans.sliding";
-    /// What tokens see on global layers: their text `u32[t, 2]`.
+    /// Token range that each token attends to on global layers, its text `u32[t, 2]`.
     pub const SPANS_GLOBAL: &'static str = "spans.global";
-    /// How much each token counts in each text's vector `[n, t]`.
+    /// Pooling weight of each token for each text `[n, t]`.
     pub const POOL: &'static str = "pool";
-    /// Cosines of one and sines of zero, for norms of per-layer inputs `[t, p/2, 2]`.
-    pub const UNTURNED: &'static str = "unturned";
+    /// RoPE table without rotation, for norms of per-layer inputs `[t, p/2, 2]`.
+    pub const IDENTITY_ROPE: &'static str = "rope.identity";
 }
 
-/// A graph, and what comes out: a vector for each text `[n, out]`, not normalised.
+/// A graph that embeds texts.
 #[derive(Debug)]
 pub struct Embedding {
     /// The graph.
     pub graph: Graph,
-    /// The vectors.
+    /// A vector for each text `[n, out]`, not normalised.
     pub result: Value,
 }
 
-/// Writes the graph for so many tokens of so many texts.
+/// Builds the graph for a number of tokens and texts.
 ///
 /// # Panics
-/// If the catalogue is not of this configuration.
+/// If the catalogue does not match the configuration.
 pub fn embedding(
     config: &EmbeddingConfig,
     catalog: &Catalog,
@@ -101,7 +101,7 @@ fn attention(
     let k = b.graph.head_norm_rope(k, k_norm, rope, eps);
     let (q, v) = match config.second {
         true => (q, b.graph.head_norm(v, head, eps)),
-        // The first generation scales scores and leaves values as they are.
+        // The first generation scales scores and does not norm values.
         false => (b.graph.scale(q, (head as f64).sqrt().recip() as f32), v),
     };
     let heads = b.graph.attention_packed(q, k, v, spans);
@@ -109,7 +109,7 @@ fn attention(
     residual_add(b, h, a, "post_attention_norm", false)
 }
 
-/// What a layer's feed-forward branch takes beside the stream.
+/// Per-layer input of a feed-forward branch.
 struct PerLayerInput<'a> {
     config: &'a EmbeddingConfig,
     /// Per-layer inputs of all layers, in models that have them.
@@ -134,16 +134,17 @@ fn feed_forward(
     b.enter("");
     let norm = b.weight("per_layer_proj_norm");
     b.enter(&scope);
-    let unturned = b.input(EmbeddingInputs::UNTURNED, Type::f32([tokens, each / 2, 2]));
+    let identity_rope = b.input(EmbeddingInputs::IDENTITY_ROPE, Type::f32([tokens, each / 2, 2]));
     let eps = b.eps();
-    let own = b.graph.head_norm_rope(Slice::new(extra, index * each, each), norm, unturned, eps);
+    let own =
+        b.graph.head_norm_rope(Slice::new(extra, index * each, each), norm, identity_rope, eps);
     let gate = b.linear(h, "inp_gate");
     let gated = b.graph.gelu_mul_slice(gate, own, 0);
     let a = b.linear(gated, "proj");
     residual_add(b, h, a, "post_norm", true)
 }
 
-/// The stream after a branch and its norm, scaled at the end of a layer.
+/// The stream after a branch and its norm; scaled if the branch `ends` a layer.
 fn residual_add(
     b: &mut Build<'_>,
     residual: Value,

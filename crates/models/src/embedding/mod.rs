@@ -1,4 +1,4 @@
-//! EmbeddingGemma: texts become vectors. The first generation is a Gemma 3 that looks both ways; the second has the layers of Gemma 4.
+//! EmbeddingGemma: text embeddings. The first generation is a Gemma 3 with bidirectional attention; the second has Gemma 4 layers.
 
 mod config;
 mod graph;

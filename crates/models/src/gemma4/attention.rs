@@ -13,21 +13,21 @@ use crate::{
     folded_lora::NextMatmul,
 };
 
-/// The stream, and the output projection of queries over the layer's cache, or its donor's.
+/// The stream, and the output projection of attention over the layer's KV cache or its donor's.
 pub(super) fn attention(
     b: &mut Build<'_>,
     stream: Stream,
     layer: &Layer,
     context: &mut LayerContext<'_>,
 ) -> (Value, Value) {
-    let (h, raw) = products(b, stream, layer);
+    let (h, raw) = qkv(b, stream, layer);
     context.project(b);
     if b.trains() {
-        let heads = over_itself(b, &raw, layer, context);
+        let heads = training_attention(b, &raw, layer, context);
         return (h, b.linear(heads, "attn_output"));
     }
     let (k_cache, v_cache) = caches(b, layer, context.pass);
-    let rope = context.positions(b, layer);
+    let rope = context.rope(b, layer);
     let sequences = context.sequences(b, layer.kind);
     let queries = QueryInputs {
         q: raw[0],
@@ -49,7 +49,7 @@ pub(super) fn attention(
         None => b.graph.attention_qkv(queries, new_kv, window, form),
     };
     b.tap(heads, format!("layer.{}.attn_heads", layer.index));
-    // Experts have other products beside the dense ones.
+    // Layers with experts have more matmuls than the dense ones: nothing is folded there.
     let dense = context.config.experts.is_none();
     let next = NextMatmul {
         post_norm: context.config.family.post_norms.then_some("post_attention_norm"),
@@ -81,14 +81,14 @@ fn scope(layer: &Layer) -> String {
     format!("blk.{}", layer.index)
 }
 
-/// Attention of a whole sequence over itself, where gradients are wanted: without caches.
-fn over_itself(
+/// Attention of a training graph: a whole sequence, without KV caches.
+fn training_attention(
     b: &mut Build<'_>,
     raw: &[Slice],
     layer: &Layer,
     context: &LayerContext<'_>,
 ) -> Value {
-    let (form, rope) = (context.config.head_form(), context.positions(b, layer));
+    let (form, rope) = (context.config.head_form(), context.rope(b, layer));
     let q_norm = head_norm(b, "attn_q_norm", rope);
     let q = b.graph.head_norm_rope(raw[0], q_norm, rope, form);
     if layer.owns_cache() {
@@ -98,12 +98,12 @@ fn over_itself(
         b.training.as_mut().map(|training| training.keys.insert(layer.index, (k, v)));
     }
     let known = b.training.as_ref().and_then(|training| training.keys.get(&layer.donor));
-    let (k, v) = *known.expect("a donor comes before the layers that share its keys");
+    let (k, v) = *known.expect("a donor precedes the layers that share its keys");
     let starts = b.input(TrainPass::STARTS, Type::u32([context.pass.tokens]));
     b.graph.attention_train(q, (k, v), starts, context.window(layer))
 }
 
-/// Attention where tokens of a block see all of it: the keys and values of the whole block come first.
+/// Attention with a block mask, bidirectional inside a block: the keys and values of the whole block are stored first.
 fn in_blocks(
     b: &mut Build<'_>,
     queries: &QueryInputs,
@@ -120,7 +120,7 @@ fn in_blocks(
     b.graph.attention_block_paged(q, (k_cache, v_cache), (window, blocks), sequences)
 }
 
-/// Attention of the places of a canvas: its keys and values stand after the prompt's for the time of a pass.
+/// Attention of a diffusion canvas: its keys and values are stored after the prompt's for one pass.
 fn on_canvas(
     b: &mut Build<'_>,
     queries: &QueryInputs,
@@ -147,39 +147,39 @@ fn heads_before_rope(
     let name = |what: &str, normed: bool| {
         format!("layer.{}.{what}{}", layer.index, if normed { "_normed" } else { "" })
     };
-    let unturned = b.unturned(tokens, layer.head);
-    let q = b.graph.head_norm_rope(queries.q, queries.q_norm, unturned, form);
+    let identity_rope = b.identity_rope(tokens, layer.head);
+    let q = b.graph.head_norm_rope(queries.q, queries.q_norm, identity_rope, form);
     b.tap(q, name("q", form.qk_norm));
     if let Some(own) = new_kv {
-        let k = b.graph.head_norm_rope(own.k, own.k_norm, unturned, form);
+        let k = b.graph.head_norm_rope(own.k, own.k_norm, identity_rope, form);
         b.tap(k, name("k", form.qk_norm));
         let v = b.graph.head_norm(own.v, layer.head, form);
         b.tap(v, name("v", form.v_norm));
     }
 }
 
-/// Only the cache write: the last layer of a pass that fills caches does nothing else.
+/// Only the KV cache write: the last layer of a pass that fills caches computes nothing else.
 pub(super) fn keys_and_values(
     b: &mut Build<'_>,
     stream: Stream,
     layer: &Layer,
     context: &LayerContext<'_>,
 ) {
-    // The queries come with the keys and values where they are stored as one weight.
-    let (_, raw) = products(b, stream, layer);
+    // Queries are computed too if they share a stacked weight with keys and values.
+    let (_, raw) = qkv(b, stream, layer);
     let (k_cache, v_cache) = caches(b, layer, context.pass);
-    let rope = context.positions(b, layer);
+    let rope = context.rope(b, layer);
     let NewKv { k, v, k_norm } = new_kv(b, &raw, rope);
     let sequences = context.sequences(b, layer.kind);
     let form = context.config.head_form();
     b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache, sequences }, form);
 }
 
-/// The stream, and raw queries, keys and values, as far as there are any.
-fn products(b: &mut Build<'_>, stream: Stream, layer: &Layer) -> (Value, Vec<Slice>) {
+/// The stream, and raw queries, keys and values, as far as the layer has them.
+fn qkv(b: &mut Build<'_>, stream: Stream, layer: &Layer) -> (Value, Vec<Slice>) {
     let names = projections(b, layer);
     if !b.has("attn_q.bias") {
-        return b.products(stream, names);
+        return b.linears(stream, names);
     }
     let (h, x) = b.rows(stream);
     let biased = |name: &&str| {
@@ -189,12 +189,12 @@ fn products(b: &mut Build<'_>, stream: Stream, layer: &Layer) -> (Value, Vec<Sli
     (h, names.iter().map(biased).collect())
 }
 
-/// The weight of a norm of heads; the RoPE table in its place where heads have none.
+/// The weight of a head norm; the RoPE table as a placeholder if heads have no norm.
 fn head_norm(b: &mut Build<'_>, name: &str, rope: Value) -> Value {
     if b.has(&format!("{name}.weight")) { b.weight(name) } else { rope }
 }
 
-/// What a layer has projections for.
+/// The Q, K and V projections a layer has.
 fn projections(b: &Build<'_>, layer: &Layer) -> &'static [&'static str] {
     match (layer.owns_cache(), b.has("attn_v.weight")) {
         (true, true) => &["attn_q", "attn_k", "attn_v"],
@@ -203,14 +203,14 @@ fn projections(b: &Build<'_>, layer: &Layer) -> &'static [&'static str] {
     }
 }
 
-/// Raw keys and values; values are the raw keys where the layer has no projection for them.
+/// Raw keys and values; layers without a V projection use the raw keys as values.
 fn new_kv(b: &mut Build<'_>, raw: &[Slice], rope: Value) -> NewKv {
     let k = raw[1];
     let k_norm = head_norm(b, "attn_k_norm", rope);
     NewKv { k, v: raw.get(2).copied().unwrap_or(k), k_norm }
 }
 
-/// The caches a layer reads: a ring for sliding layers, or the pool of pages of all sequences.
+/// The KV caches a layer reads: a ring buffer for sliding layers, the whole context for global ones, or the paged pool.
 fn caches(b: &mut Build<'_>, layer: &Layer, pass: &Pass) -> (Value, Value) {
     let slots = match (&pass.pool, layer.kind) {
         (Some(pool), kind) => pool.of(kind).pages * pool.page,

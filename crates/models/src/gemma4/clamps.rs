@@ -1,4 +1,4 @@
-//! Limits of what enters and leaves the products of some towers.
+//! Clamped matmuls of encoders: limits on input and output.
 
 use std::collections::HashMap;
 
@@ -9,78 +9,78 @@ use rullama_engine::{
 
 use crate::build::Build;
 
-const ENDS: [&str; 4] = ["input_min", "input_max", "output_min", "output_max"];
+const LIMITS: [&str; 4] = ["input_min", "input_max", "output_min", "output_max"];
 
-/// Limits by the name of the product: least and most of what enters, least and most of what leaves.
+/// Limits by matmul name: input minimum and maximum, output minimum and maximum.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Clamps(HashMap<String, [f32; 4]>);
 
 impl Clamps {
-    /// Names of the tensors that may hold the limits of these products.
-    pub fn tensors(products: &[String]) -> Vec<String> {
-        products.iter().flat_map(|name| ENDS.map(|end| format!("{name}.{end}"))).collect()
+    /// Names of the tensors that may hold the limits of these matmuls.
+    pub fn tensors(matmuls: &[String]) -> Vec<String> {
+        matmuls.iter().flat_map(|name| LIMITS.map(|limit| format!("{name}.{limit}"))).collect()
     }
 
-    /// The limits of products, from the numbers of those tensors that the file has. `packed` holds those of all products in
-    /// order, four each, where a file keeps them together; they come first.
-    pub fn new(products: &[String], numbers: &HashMap<String, Vec<f32>>, packed: &[f32]) -> Self {
+    /// The limits of matmuls, from the scalar tensors that the file has. `packed` holds four limits for each matmul in order, if the
+    /// file packs them; these take precedence.
+    pub fn new(matmuls: &[String], scalars: &HashMap<String, Vec<f32>>, packed: &[f32]) -> Self {
         let mut known = HashMap::new();
         let mut fours = packed.as_chunks::<4>().0.iter();
-        for name in products {
-            let given =
-                |end: usize| numbers.get(&format!("{name}.{}", ENDS[end]))?.first().copied();
-            let scattered = [
-                given(0).unwrap_or(f32::NEG_INFINITY),
-                given(1).unwrap_or(f32::INFINITY),
-                given(2).unwrap_or(f32::NEG_INFINITY),
-                given(3).unwrap_or(f32::INFINITY),
+        for name in matmuls {
+            let scalar =
+                |limit: usize| scalars.get(&format!("{name}.{}", LIMITS[limit]))?.first().copied();
+            let from_scalars = [
+                scalar(0).unwrap_or(f32::NEG_INFINITY),
+                scalar(1).unwrap_or(f32::INFINITY),
+                scalar(2).unwrap_or(f32::NEG_INFINITY),
+                scalar(3).unwrap_or(f32::INFINITY),
             ];
-            let limits = fours.next().copied().unwrap_or(scattered);
-            // Four zeros stand for no limits: anything else would make everything zero.
-            let sensible = limits[0] <= limits[1] && limits[2] <= limits[3];
-            if sensible && limits != [0.0; 4] && limits.iter().any(|limit| limit.is_finite()) {
+            let limits = fours.next().copied().unwrap_or(from_scalars);
+            // Four zeros mean no limits: as limits they would clamp everything to zero.
+            let ordered = limits[0] <= limits[1] && limits[2] <= limits[3];
+            if ordered && limits != [0.0; 4] && limits.iter().any(|limit| limit.is_finite()) {
                 known.insert(name.clone(), limits);
             }
         }
         Self(known)
     }
 
-    /// The limits of a product; `None` if it has none.
+    /// The limits of a matmul; `None` if it has none.
     pub fn get(&self, name: &str) -> Option<[f32; 4]> {
         self.0.get(name).copied()
     }
 }
 
-/// A graph whose products may have limits. Each limits what it reads by itself: others read the same.
-pub(super) struct Clipped<'a> {
+/// A graph builder whose matmuls may be clamped. Each matmul clamps its input itself, because others read the same value.
+pub(super) struct ClampedBuild<'a> {
     pub(super) b: Build<'a>,
     pub(super) clamps: &'a Clamps,
-    /// Rows of weights that a product may have: what it makes must not be too large for the device.
-    pub(super) most_rows: usize,
+    /// Maximum rows of a stacked weight: larger outputs exceed the device's binding size.
+    pub(super) max_rows: usize,
 }
 
-impl Clipped<'_> {
-    /// A product whose weight has this name inside the scope.
+impl ClampedBuild<'_> {
+    /// A clamped matmul with a weight of this name inside the scope.
     pub(super) fn linear(&mut self, x: Value, name: &str) -> Value {
-        self.product(&ClampedPrologue::Rows(x), name).1
+        self.fused_linear(&ClampedPrologue::Rows(x), name).1
     }
 
-    /// The product of what `start` makes with a weight of this name, and the stream if that makes a new one.
-    pub(super) fn product(
+    /// The prologue fused with a clamped matmul, and the residual stream if the prologue computes a new one.
+    pub(super) fn fused_linear(
         &mut self,
-        start: &ClampedPrologue,
+        prologue: &ClampedPrologue,
         name: &str,
     ) -> (Option<Value>, Value) {
-        let (h, products) = self.products(start, &[name]);
-        (h, products[0].value)
+        let (h, outputs) = self.fused_linears(prologue, &[name]);
+        (h, outputs[0].value)
     }
 
-    /// The stream after a norm, about to enter products.
+    /// The stream, normed before the next matmuls.
     pub(super) fn after_norm(&mut self, h: Value, name: &str, eps: f32) -> ClampedPrologue {
         ClampedPrologue::Norm { h, weight: self.b.weight(name), eps }
     }
 
-    /// Limits of what enters a product, and of what leaves it.
+    /// Input and output limits of a matmul.
     fn limits(&self, name: &str) -> [Clamp; 2] {
         let Some([in_least, in_most, least, most]) = self.clamps.get(&self.b.full(name)) else {
             return [Clamp::NONE; 2];
@@ -88,20 +88,20 @@ impl Clipped<'_> {
         [Clamp { least: in_least, most: in_most }, Clamp { least, most }]
     }
 
-    /// Products of what `start` makes with several weights, one product where they are stored alike and may be one; and the stream if
-    /// `start` makes a new one.
-    pub(super) fn products(
+    /// The prologue fused with matmuls of several weights (one matmul if they can be stacked), and the residual stream if the prologue
+    /// computes a new one.
+    pub(super) fn fused_linears(
         &mut self,
-        start: &ClampedPrologue,
+        prologue: &ClampedPrologue,
         names: &[&str],
     ) -> (Option<Value>, Vec<Slice>) {
         let stacked: Vec<Stacked> = names.iter().map(|name| self.stacked(name)).collect();
         let rows: usize = stacked.iter().map(|tensor| tensor.rows).sum();
-        let together = rows <= self.most_rows && Stacked::may_be_one(&stacked);
-        // What is stacked is loaded: only where it is used.
-        match together.then(|| self.b.stack(names)).flatten() {
+        let stackable = rows <= self.max_rows && Stacked::may_be_one(&stacked);
+        // `stack` adds the weight to the graph: call it only if the weight is used.
+        match stackable.then(|| self.b.stack(names)).flatten() {
             Some((weight, _)) => {
-                let (h, y) = self.b.graph.clamped_linear(start, weight, &stacked);
+                let (h, y) = self.b.graph.clamped_linear(prologue, weight, &stacked);
                 let mut first = 0;
                 let slice = |tensor: &Stacked| {
                     first += tensor.rows;
@@ -109,38 +109,43 @@ impl Clipped<'_> {
                 };
                 (h, stacked.iter().map(slice).collect())
             }
-            None => self.apart(start, names),
+            None => self.separate_linears(prologue, names),
         }
     }
 
-    /// A tensor about to be stacked.
+    /// Rows and limits of a tensor.
     fn stacked(&self, name: &str) -> Stacked {
-        let [takes, gives] = self.limits(name);
-        Stacked { rows: self.b.rows_of(name), input: takes, output: gives }
+        let [input, output] = self.limits(name);
+        Stacked { rows: self.b.rows_of(name), input, output }
     }
 
-    /// The same one by one.
-    fn apart(&mut self, start: &ClampedPrologue, names: &[&str]) -> (Option<Value>, Vec<Slice>) {
-        let (mut start, mut stream, mut products) = (*start, None, Vec::new());
+    /// One matmul per weight; only the first computes the residual sum.
+    fn separate_linears(
+        &mut self,
+        prologue: &ClampedPrologue,
+        names: &[&str],
+    ) -> (Option<Value>, Vec<Slice>) {
+        let (mut prologue, mut stream, mut outputs) = (*prologue, None, Vec::new());
         for name in names {
             let one = self.stacked(name);
             let (h, y) = match self.b.stack(&[name]) {
-                Some((weight, _)) => self.b.graph.clamped_linear(&start, weight, &[one]),
-                // It has a scale.
+                Some((weight, _)) => self.b.graph.clamped_linear(&prologue, weight, &[one]),
+                // Scaled weights have no fused kernel.
                 None => {
-                    let (h, x) = self.b.graph.clamped_prologue(&start);
+                    let (h, x) = self.b.graph.clamped_prologue(&prologue);
                     let x = one.input.clamp(&mut self.b.graph, x);
                     let y = self.b.linear(x, name);
                     (h, one.output.clamp(&mut self.b.graph, y))
                 }
             };
-            if let (Some(h), ClampedPrologue::ResidualAdd { next: weight, eps, .. }) = (h, start) {
+            if let (Some(h), ClampedPrologue::ResidualAdd { next: weight, eps, .. }) = (h, prologue)
+            {
                 stream = Some(h);
-                start = ClampedPrologue::Norm { h, weight, eps };
+                prologue = ClampedPrologue::Norm { h, weight, eps };
             }
-            products.push(y.into());
+            outputs.push(y.into());
         }
-        (stream, products)
+        (stream, outputs)
     }
 }
 
@@ -148,24 +153,24 @@ impl Clipped<'_> {
 mod tests {
     use super::*;
 
-    fn numbers(pairs: &[(&str, f32)]) -> HashMap<String, Vec<f32>> {
+    fn scalar_tensors(pairs: &[(&str, f32)]) -> HashMap<String, Vec<f32>> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), vec![*value])).collect()
     }
 
     #[test]
-    fn scattered_limits_may_be_missing() {
-        let given = numbers(&[("up.input_min", -2.0), ("up.output_max", 3.0)]);
-        let clamps = Clamps::new(&["up".into(), "down".into()], &given, &[]);
+    fn scalar_limits_may_be_missing() {
+        let scalars = scalar_tensors(&[("up.input_min", -2.0), ("up.output_max", 3.0)]);
+        let clamps = Clamps::new(&["up".into(), "down".into()], &scalars, &[]);
         let limits = [-2.0, f32::INFINITY, f32::NEG_INFINITY, 3.0];
         assert_eq!(clamps.get("up"), Some(limits));
         assert_eq!(clamps.get("down"), None);
     }
 
     #[test]
-    fn packed_limits_come_first_and_zeros_are_none() {
+    fn packed_limits_take_precedence_and_zeros_mean_none() {
         let packed = [0.0, 0.0, 0.0, 0.0, -1.0, 1.0, -5.0, 5.0, 0.0, 0.0, 0.0, 0.0];
-        let given = numbers(&[("q.input_min", -9.0)]);
-        let clamps = Clamps::new(&["q".into(), "k".into()], &given, &packed);
+        let scalars = scalar_tensors(&[("q.input_min", -9.0)]);
+        let clamps = Clamps::new(&["q".into(), "k".into()], &scalars, &packed);
         assert_eq!(clamps.get("q"), None);
         assert_eq!(clamps.get("k"), Some([-1.0, 1.0, -5.0, 5.0]));
     }

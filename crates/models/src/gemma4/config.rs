@@ -1,4 +1,4 @@
-//! What a file's keys say about a decoder.
+//! Configuration of a decoder, from a file's keys.
 
 use rullama_engine::{
     graph::Element,
@@ -12,96 +12,96 @@ use crate::{
     keys::Keys,
 };
 
-/// A decoder.
+/// Configuration of a decoder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// What its layers compute.
+    /// Model family, which selects norms, activation and RoPE form.
     pub family: &'static Family,
-    /// Numbers in a hidden state.
+    /// Hidden size.
     pub width: usize,
     /// Query heads of every layer.
     pub heads: usize,
-    /// Tokens the model knows.
+    /// Vocabulary size.
     pub vocabulary: usize,
-    /// Tokens it was trained to look back.
+    /// Trained context length in tokens.
     pub context: usize,
-    /// Keys a query of a sliding layer sees, itself included.
+    /// Sliding window in tokens, including the query's own.
     pub window: usize,
-    /// Added to the mean inside norms.
+    /// Epsilon of norms.
     pub eps: f32,
-    /// Logits are squeezed between plus and minus this, where there is a limit.
+    /// Softcap of the logits, if there is one.
     pub softcap: Option<f32>,
-    /// What scores are multiplied with; half of it, as a power, is in the RoPE tables of queries and keys each.
+    /// Factor of attention scores; its square root is folded into the RoPE tables of queries and of keys.
     pub attention_scale: f32,
     /// RoPE bases of sliding and global layers.
     pub rope: Rope,
-    /// Per-layer inputs, where the model has them.
+    /// Per-layer inputs, if the model has them.
     pub per_layer: Option<PerLayer>,
-    /// The experts, where the model has them.
+    /// Experts, if the model has them.
     pub experts: Option<Experts>,
-    /// From the first to the last.
+    /// Layers, first to last.
     pub layers: Vec<Layer>,
-    /// The tensor that scales a layer's result, where there is one.
+    /// Name of the tensor that scales a layer's output; files may lack it.
     pub layer_scale: &'static str,
 }
 
-/// How positions turn heads.
+/// RoPE parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rope {
     /// Base of sliding layers.
     pub sliding: f32,
     /// Base of global layers.
     pub global: f32,
-    /// What positions of global layers are divided by.
+    /// Linear scaling: positions of global layers are divided by this.
     pub linear: f32,
 }
 
-/// Inputs that each layer gets beside the hidden state.
+/// Per-layer input embeddings (PLE).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerLayer {
-    /// Numbers per layer.
+    /// Width per layer.
     pub width: usize,
 }
 
 /// A mixture of experts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Experts {
-    /// How many there are.
+    /// Number of experts.
     pub count: usize,
-    /// How many a token uses.
+    /// Experts per token.
     pub used: usize,
-    /// Numbers inside one.
+    /// Feed-forward width of one expert.
     pub width: usize,
 }
 
-/// How far a layer looks back.
+/// Attention span of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A window.
+    /// Sliding window.
     Sliding,
-    /// Everything.
+    /// Full context.
     Global,
 }
 
 /// One layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// Its place.
+    /// Layer index.
     pub index: usize,
-    /// How far it looks back.
+    /// Attention span.
     pub kind: Kind,
-    /// Numbers in a head.
+    /// Head size.
     pub head: usize,
-    /// Heads of keys and values.
+    /// KV heads.
     pub kv_heads: usize,
-    /// Numbers inside its feed-forward part.
+    /// Feed-forward width.
     pub ffn: usize,
-    /// The layer whose keys and values it uses; itself if it makes its own.
+    /// The layer whose KV cache it reads: itself, unless the cache is shared.
     pub donor: usize,
 }
 
 impl Layer {
-    /// Whether it makes keys and values.
+    /// Whether the layer computes its own keys and values.
     pub fn owns_cache(&self) -> bool {
         self.donor == self.index
     }
@@ -117,7 +117,7 @@ impl Config {
         (family.read)(family, gguf)
     }
 
-    /// Reads the keys of a Gemma 4 decoder; those of related models have another prefix.
+    /// Reads the keys of a Gemma 4 decoder; related models use another prefix.
     pub(crate) fn of_keys(keys: &Keys<'_>) -> Result<Self, ModelError> {
         let count = keys.layer_count()?;
         let kinds = keys.kinds(count)?;
@@ -160,30 +160,30 @@ impl Config {
         HeadForm { eps: self.eps, qk_norm, v_norm, pairs }
     }
 
-    /// What embeddings are multiplied with.
+    /// Factor of token embeddings.
     pub fn embedding_scale(&self) -> f32 {
         if self.family.scaled_embeddings { (self.width as f64).sqrt() as f32 } else { 1.0 }
     }
 
-    /// The layers that make keys and values; those after them use theirs.
+    /// Number of layers with their own KV cache; the layers after them share it.
     pub fn owners(&self) -> usize {
         self.layers.iter().filter(|layer| layer.owns_cache()).count()
     }
 
-    /// Numbers in a head of layers of this kind.
+    /// Head size of layers of this kind.
     pub fn head(&self, kind: Kind) -> Option<usize> {
         self.layers.iter().find(|layer| layer.kind == kind).map(|layer| layer.head)
     }
 
-    /// Numbers in a row of the table of per-layer inputs; 0 where there is none.
+    /// Row width of the per-layer input table; 0 without one.
     pub fn table_width(&self) -> usize {
         self.per_layer.map_or(0, |per_layer| per_layer.width * self.layers.len())
     }
 
-    /// Refuses a format of KV caches that the kernels have no form for with these heads.
+    /// Checks that kernels support this KV cache format with the model's head sizes.
     ///
     /// # Errors
-    /// If the heads are no whole groups of the format.
+    /// If a head size is not a multiple of the format's block size.
     pub fn check_cache(&self, cache: Element) -> Result<(), ModelError> {
         let step = Attention::Q8_HEAD_STEP;
         let partial = |layer: &&Layer| !layer.head.is_multiple_of(step);
@@ -195,14 +195,14 @@ impl Config {
         }
     }
 
-    /// What kernels and the arithmetic of shapes rely on.
+    /// Checks sizes that kernels and shape arithmetic rely on.
     pub(crate) fn check(&self, keys: &Keys<'_>) -> Result<(), ModelError> {
         for layer in &self.layers {
             if !self.heads.is_multiple_of(layer.kv_heads) {
                 return Err(keys.bad(
                     "attention.head_count_kv",
                     &layer.kv_heads,
-                    "the query heads cannot be divided among these",
+                    "attention.head_count must be a multiple of it",
                 ));
             }
             let head = ("attention.key_length", layer.head);
@@ -225,7 +225,7 @@ impl Keys<'_> {
         let kind = |sliding: bool| if sliding { Kind::Sliding } else { Kind::Global };
         let kinds: Vec<Kind> = match self.gguf.get(&self.key(name)) {
             Some(Value::Array(Array::Bool(sliding))) => sliding.iter().copied().map(kind).collect(),
-            // A period: every so many layers, the last one looks at everything.
+            // A period: the last layer of each is global.
             Some(value) => {
                 let period = value.integer().and_then(|value| usize::try_from(value).ok());
                 let period = period.filter(|period| *period > 0);
@@ -251,7 +251,7 @@ impl Keys<'_> {
                 Some(values) if values != keys => Err(self.bad(
                     &format!("attention.value_length{swa}"),
                     &values,
-                    "keys and values must be of one length",
+                    "keys and values must have the same length",
                 )),
                 _ => Ok(keys),
             }
@@ -268,11 +268,11 @@ impl Keys<'_> {
                 self.bad(
                     "attention.shared_kv_layers",
                     &shared,
-                    "some layer must make keys and values",
+                    "at least one layer must have keys and values",
                 )
             })?;
         let layer = |(index, kind): (usize, &Kind)| {
-            // Layers without keys of their own use the last ones of their kind.
+            // Layers without a KV cache share that of the last owner of their kind.
             let donor = if index < owners {
                 Some(index)
             } else {
@@ -282,7 +282,7 @@ impl Keys<'_> {
                 self.bad(
                     "attention.shared_kv_layers",
                     &shared,
-                    "a layer has no other layer to share with",
+                    "no layer of the same kind has keys and values to share",
                 )
             })?;
             let head = if *kind == Kind::Sliding { sliding } else { global };
@@ -295,14 +295,18 @@ impl Keys<'_> {
     fn experts(&self, count: usize) -> Result<Experts, ModelError> {
         let used = self.positive("expert_used_count")?;
         if count > Router::MOST_EXPERTS {
-            return Err(self.bad("expert_count", &count, "the router takes at most 256 experts"));
+            return Err(self.bad(
+                "expert_count",
+                &count,
+                "the router supports at most 256 experts",
+            ));
         }
         if used > Router::MOST_CHOSEN {
-            let why = "the router gives a token at most 16 experts";
+            let why = "the router selects at most 16 experts per token";
             return Err(self.bad("expert_used_count", &used, why));
         }
         if used > count {
-            return Err(self.bad("expert_used_count", &used, "more than the model's experts"));
+            return Err(self.bad("expert_used_count", &used, "it must not exceed expert_count"));
         }
         Ok(Experts { count, used, width: self.positive("expert_feed_forward_length")? })
     }
@@ -312,7 +316,7 @@ impl Keys<'_> {
 mod tests {
     use super::{Attention, Router};
 
-    /// Messages name these numbers.
+    /// Error messages name these limits.
     #[test]
     fn messages_name_the_kernels_limits() {
         assert_eq!((Attention::HEAD_STEP, Attention::ENCODER_HEAD_STEP), (16, 8));

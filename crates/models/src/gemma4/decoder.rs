@@ -1,4 +1,4 @@
-//! The decoder as a graph.
+//! The decoder graph.
 
 use std::ops::Range;
 
@@ -18,36 +18,36 @@ use crate::{
     tensors::Catalog,
 };
 
-/// What one graph is for.
+/// Configuration of one decoder graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pass {
-    /// Tokens of a pass, at most.
+    /// Maximum tokens of a pass.
     pub tokens: usize,
     /// Where the tokens come from.
     pub input: PassInput,
-    /// Whether the table of per-layer inputs is a weight of the graph; else its rows are an input.
+    /// Whether the per-layer input table is a weight of the graph; otherwise its rows are an input.
     pub table: bool,
     /// What the pass computes.
     pub output: PassOutput,
-    /// Tokens the caches of global layers hold.
+    /// KV cache capacity of global layers, in tokens.
     pub context: usize,
-    /// Tokens the rings of sliding layers hold: the window and the longest pass, less one, or the whole context.
+    /// Ring buffer capacity of sliding layers, in tokens: window + longest pass − 1, or the whole context.
     pub ring: usize,
-    /// How caches keep numbers.
+    /// KV cache format.
     pub cache: Element,
-    /// How many tokens are never chosen; their ids are an input.
+    /// Number of suppressed tokens; their ids are an input.
     pub suppressed: usize,
-    /// Whether every named value is made, at the price of speed.
+    /// Whether every tapped value is computed; disables fusions that would skip one.
     pub traced: bool,
-    /// How many of the last layers have their experts on the host: the graph is cut there.
+    /// Number of last layers whose experts run on the host: the graph is split there.
     pub host_experts: usize,
-    /// Whether tokens of a block (those of an image) see all of it on sliding layers; where blocks end is an input then.
+    /// Whether sliding layers attend bidirectionally inside blocks (the tokens of an image); block ends are then an input.
     pub blocks: bool,
-    /// Whether the rows that enter the head are kept for a drafter, in the state [`Inputs::HIDDEN`].
+    /// Whether the LM head's input rows are kept for a drafter, in the state [`Inputs::HIDDEN`].
     pub hidden: bool,
-    /// Passes end before this position, where that is known: attention of global layers then reads no more of their caches.
+    /// Upper bound of positions, if known: global layers then read no more of their KV caches.
     pub short_context: Option<usize>,
-    /// Where the caches are pools of pages, their sizes. Passes that fill caches then have the tokens of one sequence, all others a token of
+    /// Sizes of the KV pools, if caches are paged. Passes that fill caches then process tokens of one sequence, all others one token of
     /// each of several sequences.
     pub pool: Option<PoolShape>,
 }
@@ -66,38 +66,38 @@ impl Pass {
 /// Where the tokens of a pass come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PassInput {
-    /// The host writes ids.
+    /// Token ids, written by the host.
     Ids,
-    /// The token that the last pass chose: it stays on the device.
+    /// The token sampled by the last pass, which stays on the device.
     Token,
-    /// The last token and drafts of what follows, in the state [`Inputs::DRAFTS`].
+    /// The last token and the drafts after it, in the state [`Inputs::DRAFTS`].
     Drafts,
-    /// The host writes ids, for the table of per-layer inputs, and the rows that stand for the tokens: some are no tokens but
-    /// parts of images and audio.
+    /// Token ids for the per-layer input table, and embedding rows, both written by the host: some rows are soft tokens of images and
+    /// audio.
     Rows,
 }
 
 /// What a pass computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PassOutput {
-    /// Only keys and values: prefill of a chunk of the prompt.
+    /// Only keys and values: prefill of a prompt chunk.
     Caches,
     /// Logits of all tokens.
     Logits,
-    /// The most likely next token, of one token.
+    /// The most likely next token, after one token.
     Greedy,
-    /// A drawn next token, of one token.
+    /// A sampled next token, after one token.
     Drawn,
-    /// The most likely next token of each of a few tokens, computed batch-invariantly.
+    /// The most likely next token after each token, batch-invariant.
     GreedyEach,
-    /// A drawn next token of each of a few tokens, computed batch-invariantly.
+    /// A sampled next token after each token, batch-invariant.
     DrawnEach,
-    /// Logits of a few tokens, computed batch-invariantly.
+    /// Logits of all tokens, batch-invariant.
     LogitsEach,
 }
 
 impl PassOutput {
-    /// Whether each token is computed to the last bit as in a pass of its own.
+    /// Whether each token's result is bit-identical to a single-token pass.
     pub fn batch_invariant(self) -> bool {
         matches!(self, Self::GreedyEach | Self::DrawnEach | Self::LogitsEach)
     }
@@ -108,68 +108,68 @@ impl PassOutput {
 pub struct Inputs;
 
 impl Inputs {
-    /// Ids `u32[t]`.
+    /// Token ids `u32[t]`.
     pub const IDS: &'static str = "ids";
-    /// Rows that stand for tokens `[t, d]`.
+    /// Embedding rows `[t, d]`.
     pub const ROWS: &'static str = "rows";
-    /// For each token the position one past the end of its block, or 0 `u32[t]`.
+    /// For each token the exclusive end position of its block, or 0 `u32[t]`.
     pub const BLOCKS: &'static str = "blocks";
-    /// The last chosen token, a state `u32[1]`.
+    /// The last sampled token, a state `u32[1]`.
     pub const TOKEN: &'static str = "token";
-    /// The last chosen token and drafts of what follows, a state `u32[t]`.
+    /// The last sampled token and the drafts after it, a state `u32[t]`.
     pub const DRAFTS: &'static str = "drafts";
     /// The latest token of each sequence of a KV pool, a state `u32[slots]`.
     pub const LATEST: &'static str = "latest";
-    /// Rows that entered the head, a state `[t, d]`.
+    /// Input rows of the LM head, a state `[t, d]`.
     pub const HIDDEN: &'static str = "hidden";
-    /// Rows of the table of per-layer inputs `[t, layers · p]`.
+    /// Rows of the per-layer input table `[t, layers · p]`.
     pub const PER_LAYER: &'static str = "per_layer";
-    /// Cosines and sines of sliding layers `[t, e/2, 2]`.
+    /// RoPE table of sliding layers, cosines and sines `[t, e/2, 2]`.
     pub const ROPE_SLIDING: &'static str = "rope.sliding";
-    /// Cosines and sines of global layers `[t, e/2, 2]`.
+    /// RoPE table of global layers `[t, e/2, 2]`.
     pub const ROPE_GLOBAL: &'static str = "rope.global";
-    /// Tokens that are never chosen `u32[n]`.
+    /// Suppressed tokens `u32[n]`.
     pub const SUPPRESSED: &'static str = "suppressed";
-    /// Where values are traced, cosines of one and sines of zero; the width of a head follows.
-    pub const UNTURNED: &'static str = "unturned.";
+    /// RoPE table without rotation, for traced heads; the head size follows the name.
+    pub const IDENTITY_ROPE: &'static str = "rope.identity.";
     /// The sequences of a pass over KV pools, with their block tables of sliding layers `u32[t, 4 + entries]`, or `[1, …]` of one sequence.
     pub const SEQUENCES_SLIDING: &'static str = "sequences.sliding";
-    /// The same with their block tables of global layers.
+    /// The sequences of a pass with their block tables of global layers.
     pub const SEQUENCES_GLOBAL: &'static str = "sequences.global";
-    /// How to draw `[4]`, or `[t, 4]` for tokens of different sequences.
+    /// Sampling parameters `[4]`, or `[t, 4]` for tokens of different sequences.
     pub const DRAW: &'static str = "draw";
-    /// What experts on the host made for the layer before a segment `[t, d]`.
+    /// Output of the host's experts for the layer that ends the previous segment `[t, d]`.
     pub const EXPERTS: &'static str = "experts";
-    /// What enters experts on the host `[t, d]`.
+    /// Input of experts on the host `[t, d]`.
     pub const X: &'static str = "x";
-    /// Experts of each token, for the host `u32[t, k]`.
+    /// Expert ids of each token, for the host `u32[t, k]`.
     pub const EXPERT_IDS: &'static str = "expert_ids";
-    /// How much they count, for the host `[t, k]`.
+    /// Expert weights of each token, for the host `[t, k]`.
     pub const EXPERT_WEIGHTS: &'static str = "expert_weights";
 }
 
-/// A graph and what comes out of it. Where experts stay on the host, the graph is cut.
+/// A decoder graph, split into segments if experts run on the host.
 #[derive(Debug)]
 pub struct Decoder {
-    /// The graph: one segment, and one more for each layer whose experts are on the host.
+    /// One segment, and one more for each layer whose experts run on the host.
     pub segments: Vec<Segment>,
-    /// Of the last segment: logits `[t, v]`, or the chosen token `u32[1]`; nothing where only caches are filled.
+    /// Result of the last segment: logits `[t, v]` or sampled tokens `u32[1]`; `None` if only caches are filled.
     pub result: Option<Value>,
-    /// The factors of an adapter that the graph uses, as weights.
+    /// LoRA factors that the graph reads as weights.
     pub factors: Vec<FactorGroup>,
-    /// The same of folded down-projections.
+    /// Folded LoRA down-projections that the graph reads as weights.
     pub folded: Vec<FoldedLora>,
 }
 
-/// Writes the graph of one pass.
+/// Builds the graph of one pass.
 ///
 /// # Panics
-/// If a token is chosen after more than one, or the catalogue is not of this configuration.
+/// If a single-token output is requested for several tokens, or the catalogue does not match the configuration.
 pub fn decoder(config: &Config, catalog: &Catalog, pass: &Pass) -> Decoder {
     adapted_decoder(config, catalog, pass, None)
 }
 
-/// The same with the factors of an adapter beside the weights it changes.
+/// Builds the graph of one pass with the LoRA factors of an adapter.
 ///
 /// # Panics
 /// As [`decoder`] does.
@@ -183,7 +183,7 @@ pub fn adapted_decoder(
     if pass.batch_invariant() {
         b.graph = Graph::new_batch_invariant();
     }
-    let (mut context, mut stream) = begin(&mut b, config, pass);
+    let (mut context, mut stream) = embed_tokens(&mut b, config, pass);
     for layer in &config.layers {
         b.enter(&format!("blk.{}", layer.index));
         let last_writer = layer.index + 1 == config.owners();
@@ -193,17 +193,17 @@ pub fn adapted_decoder(
         }
         stream = one_layer(&mut b, stream, layer, &mut context);
     }
-    let result = choose(&mut b, stream, config, pass);
+    let result = head(&mut b, stream, config, pass);
     context.end(b, Some(result))
 }
 
-/// The stream after the last layer, before the last norm, and the operations of each layer.
+/// The residual stream after the last layer, before the final norm, and the node range of each layer.
 pub(super) fn layers(
     b: &mut Build<'_>,
     config: &Config,
     pass: &Pass,
 ) -> (Value, Vec<Range<usize>>) {
-    let (mut context, mut stream) = begin(b, config, pass);
+    let (mut context, mut stream) = embed_tokens(b, config, pass);
     let mut ranges = Vec::new();
     for layer in &config.layers {
         let first = b.graph.nodes().len();
@@ -214,8 +214,12 @@ pub(super) fn layers(
     (stream.or(None), ranges)
 }
 
-/// The stream on its way into the first layer.
-fn begin<'a>(b: &mut Build<'_>, config: &'a Config, pass: &'a Pass) -> (LayerContext<'a>, Stream) {
+/// Embeds the tokens: the residual stream before the first layer.
+fn embed_tokens<'a>(
+    b: &mut Build<'_>,
+    config: &'a Config,
+    pass: &'a Pass,
+) -> (LayerContext<'a>, Stream) {
     b.activation = config.family.activation;
     let ids = match pass.input {
         PassInput::Drafts => b.graph.state(Inputs::DRAFTS, Type::u32([pass.tokens])),
@@ -236,49 +240,49 @@ fn begin<'a>(b: &mut Build<'_>, config: &'a Config, pass: &'a Pass) -> (LayerCon
     let mut context =
         LayerContext { config, pass, pending, extra: None, segments: Vec::new(), canvas: false };
     if b.trains() {
-        // Layers are made again one by one: nothing that all of them need is made inside one.
-        context.make_extra(b);
+        // Layers are recomputed one by one in training: values they share must be computed outside.
+        context.compute_extra(b);
     }
     b.enter("blk.0");
     (context, b.after_norm(h, "attn_norm"))
 }
 
-/// What all layers of a graph share.
+/// State shared by all layers of a graph.
 pub(super) struct LayerContext<'a> {
     pub(super) config: &'a Config,
     pub(super) pass: &'a Pass,
-    /// Per-layer inputs that are not made yet.
+    /// Per-layer inputs that are not computed yet.
     pub(super) pending: Option<per_layer::Pending>,
     /// Per-layer inputs.
     pub(super) extra: Option<Value>,
-    /// Segments that have ended.
+    /// Finished segments.
     pub(super) segments: Vec<Segment>,
-    /// Whether tokens are places of a canvas, which see each other and a prompt.
+    /// Whether tokens are positions of a diffusion canvas, which attend to each other and to the prompt.
     pub(super) canvas: bool,
 }
 
 impl<'a> LayerContext<'a> {
-    /// That of the layers of a canvas.
+    /// Context for the layers of a diffusion canvas.
     pub(super) fn of_canvas(config: &'a Config, pass: &'a Pass) -> Self {
         Self { config, pass, pending: None, extra: None, segments: Vec::new(), canvas: true }
     }
 
-    /// Makes what per-layer inputs take beside what has just been made.
+    /// Adds the projection of per-layer inputs here, so that it overlaps with the matmuls before it.
     pub(super) fn project(&mut self, b: &mut Build<'_>) {
         if let Some(pending) = &mut self.pending {
             pending.project(b);
         }
     }
 
-    /// Makes per-layer inputs, once.
-    fn make_extra(&mut self, b: &mut Build<'_>) {
+    /// Computes per-layer inputs, once.
+    fn compute_extra(&mut self, b: &mut Build<'_>) {
         if let Some(pending) = self.pending.take() {
-            self.extra = Some(pending.made(b, self.config));
+            self.extra = Some(pending.finish(b, self.config));
         }
     }
 
-    /// Positions as a layer's heads see them.
-    pub(super) fn positions(&self, b: &mut Build<'_>, layer: &Layer) -> Value {
+    /// The RoPE table of a layer.
+    pub(super) fn rope(&self, b: &mut Build<'_>, layer: &Layer) -> Value {
         let name = match layer.kind {
             Kind::Sliding => Inputs::ROPE_SLIDING,
             Kind::Global => Inputs::ROPE_GLOBAL,
@@ -286,12 +290,12 @@ impl<'a> LayerContext<'a> {
         b.input(name, Type::f32([self.pass.tokens, layer.head / 2, 2]))
     }
 
-    /// The sequences of a pass over KV pools, as layers of this kind take them.
+    /// The sequences of a pass over KV pools, with block tables for layers of this kind.
     pub(super) fn sequences(&self, b: &mut Build<'_>, kind: Kind) -> Option<Sequences> {
         sequences(b, self.pass, kind)
     }
 
-    /// How many positions a query of a layer sees, itself included; all if there is no window.
+    /// Attention window of a layer in positions, including the query's own; `None` for all.
     pub(super) fn window(&self, layer: &Layer) -> Option<u32> {
         match layer.kind {
             Kind::Sliding => u32::try_from(self.config.window).ok(),
@@ -310,7 +314,7 @@ impl<'a> LayerContext<'a> {
     }
 }
 
-/// Takes the residual stream on its way into a layer and gives it on its way into what follows.
+/// One layer: takes the residual stream before it, returns the stream after it.
 pub(super) fn one_layer(
     b: &mut Build<'_>,
     stream: Stream,
@@ -318,9 +322,9 @@ pub(super) fn one_layer(
     context: &mut LayerContext<'_>,
 ) -> Stream {
     let name = |what: &str| format!("layer.{}.{what}", layer.index);
-    let stream = seen(b, stream, &name("attn_in"), layer.index.checked_sub(1));
+    let stream = tap_input(b, stream, &name("attn_in"), layer.index.checked_sub(1));
     let (h, a) = attention::attention(b, stream, layer, context);
-    context.make_extra(b);
+    context.compute_extra(b);
     b.tap(a, name("attn_out"));
     let next = Some(b.weight("ffn_norm"));
     let name = context.config.family.post_norms.then_some("post_attention_norm");
@@ -346,8 +350,8 @@ pub(super) fn one_layer(
     b.residual_add(&ResidualAdd { h, a, name, scale }, Some(next))
 }
 
-/// Where every value is to be seen: the stream, which is the result of the layer before, and its norm.
-fn seen(b: &mut Build<'_>, stream: Stream, name: &str, before: Option<usize>) -> Stream {
+/// In traced graphs, taps the residual stream (the previous layer's output) and its norm.
+fn tap_input(b: &mut Build<'_>, stream: Stream, name: &str, before: Option<usize>) -> Stream {
     if !b.traced() {
         return stream;
     }
@@ -356,10 +360,10 @@ fn seen(b: &mut Build<'_>, stream: Stream, name: &str, before: Option<usize>) ->
     if let Some(before) = before {
         b.tap(h, format!("layer.{before}.out"));
     }
-    Stream::made(h, x)
+    Stream::new(h, x)
 }
 
-/// The norm after a layer: the next layer's, or the last one.
+/// The norm after a layer: the next layer's, or the final norm.
 fn following_norm(b: &mut Build<'_>, layer: &Layer, config: &Config) -> Value {
     let here = format!("blk.{}", layer.index);
     let next = layer.index + 1;
@@ -376,10 +380,10 @@ fn following_norm(b: &mut Build<'_>, layer: &Layer, config: &Config) -> Value {
     }
 }
 
-/// Logits, and the token they choose where one is wanted.
-fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Value {
+/// Logits, and the sampled token if the pass returns one.
+fn head(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Value {
     b.enter("");
-    // The head has too many workgroups for each to make the norm itself.
+    // The LM head has too many workgroups for each to compute the norm.
     let (h, x) = b.rows(stream);
     b.tap(h, format!("layer.{}.out", config.layers.len() - 1));
     b.tap(x, "final_norm");
@@ -393,7 +397,7 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
         let ids = b.graph.input(Inputs::SUPPRESSED, Type::u32([pass.suppressed]));
         logits = b.graph.suppress(logits, ids);
     }
-    // Graphs that choose nothing have it too: a saved session is the same whichever graph made it.
+    // Every graph has this state, so that a saved session does not depend on which graph ran last.
     let token = b.graph.state(Inputs::TOKEN, Type::u32([1]));
     match pass.output {
         PassOutput::Caches | PassOutput::Logits | PassOutput::LogitsEach => {
@@ -405,7 +409,7 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
             token
         }
         PassOutput::Drawn => {
-            let (ids, largest, draw) = drawing(b, logits, config, 1);
+            let (ids, largest, draw) = sampling_inputs(b, logits, config, 1);
             b.graph.sample_into(token, ids, largest, draw);
             token
         }
@@ -418,7 +422,7 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
         PassOutput::DrawnEach => {
             let rows = sequences(b, pass, Kind::Global);
             let draws = if rows.is_some() { pass.tokens } else { 1 };
-            let (ids, largest, draw) = drawing(b, logits, config, draws);
+            let (ids, largest, draw) = sampling_inputs(b, logits, config, draws);
             let tokens = match rows {
                 Some(rows) => b.graph.sample_rows(ids, largest, draw, rows),
                 None => b.graph.sample(ids, largest, draw),
@@ -430,8 +434,8 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
     }
 }
 
-/// What a draw takes: ids, their logits, and so many ways to draw.
-fn drawing(
+/// Inputs of sampling: top-k ids, their logits, and sampling parameters of `draws` rows.
+fn sampling_inputs(
     b: &mut Build<'_>,
     logits: Value,
     config: &Config,

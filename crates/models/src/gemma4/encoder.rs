@@ -1,4 +1,4 @@
-//! What the graphs of the vision and the audio encoder have in common.
+//! Graph type of the vision and audio encoders.
 
 use rullama_engine::graph::{Graph, Value};
 

@@ -7,7 +7,7 @@ use rullama_gguf::{Gguf, TensorInfo};
 use super::{Config, Experts, Layer};
 use crate::{error::ModelError, family::GEMMA4, tensors::Expected};
 
-/// The matrices of a layer that tokens are multiplied with, experts apart.
+/// Weight matrices of a layer, except the experts'.
 pub const MATRICES: [&str; 9] = [
     "attn_q",
     "attn_k",
@@ -20,7 +20,7 @@ pub const MATRICES: [&str; 9] = [
     "proj",
 ];
 
-/// The matrices of a mixture's layer besides: the router, and those of experts.
+/// Additional weight matrices of a mixture-of-experts layer: router and experts.
 pub const ROUTED: [&str; 5] =
     ["ffn_gate_inp", "ffn_gate_up_exps", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"];
 
@@ -35,7 +35,7 @@ const FFN: &str = "embedding_length and feed_forward_length";
 const PER_LAYER: &str = "block_count and embedding_length_per_layer_input";
 const EXPERTS: &str = "embedding_length, expert_count and expert_feed_forward_length";
 
-/// A size of a tensor that no key tells.
+/// A dimension of a tensor, for sizes that no key gives.
 pub(super) fn size(gguf: &Gguf, name: &str, dim: usize) -> Result<usize, ModelError> {
     let dims = gguf.tensor(name).map(TensorInfo::dims);
     let size = dims.and_then(|dims| usize::try_from(*dims.get(dim)?).ok());
@@ -61,8 +61,8 @@ impl Config {
         list.0
     }
 
-    /// Refuses tensors that would change what the model computes and that the graph would ignore: all that are not expected; of Gemma 4,
-    /// whose files hold others that change nothing, scales of experts.
+    /// Refuses tensors that the graph would ignore although they may change the model's output: all unexpected ones. Gemma 4 files hold
+    /// unexpected tensors that are harmless, so only expert scales are refused there.
     ///
     /// # Errors
     /// If there is such a tensor.
@@ -84,7 +84,7 @@ impl Config {
         }
     }
 
-    /// Refuses what is not expected, encoders inside the file apart.
+    /// Refuses unexpected tensors, except those of encoders inside the file.
     fn refuse_unexpected<'a>(
         &self,
         names: impl Iterator<Item = &'a str>,
@@ -146,10 +146,10 @@ impl Config {
             list.may(&format!("blk.{}.{name}", layer.index), dims, keys);
         };
         may("layer_output_scale.weight", &[1], WIDTH);
-        // Files made from narrower floats scale whole matrices.
+        // Files converted from narrow float formats scale whole matrices.
         MATRICES.iter().for_each(|name| may(&format!("{name}.scale"), &[1], WIDTH));
         if layer.owns_cache() {
-            // Without it, values are made from the raw keys.
+            // Without it, the raw keys are the values.
             may("attn_v.weight", &[kv, d], KEYS);
         }
         if let Some(experts) = self.experts {
@@ -157,7 +157,7 @@ impl Config {
         }
     }
 
-    /// What layers of other families have besides.
+    /// Additional tensors of layers of other families.
     fn dense(&self, list: &mut List, layer: &Layer) {
         let at = |name: &str| format!("blk.{}.{name}", layer.index);
         let (queries, kv) = (self.heads * layer.head, layer.kv_heads * layer.head);
@@ -179,14 +179,14 @@ impl Config {
         add("ffn_down_exps.weight", &[count, d, width]);
         let at = |name: &str| format!("blk.{index}.{name}");
         // Gate and up projections of an expert are one tensor or two.
-        let apart = ["ffn_gate_exps.weight", "ffn_up_exps.weight"];
+        let separate = ["ffn_gate_exps.weight", "ffn_up_exps.weight"];
         list.or(
             &at("ffn_gate_up_exps.weight"),
             &[count, 2 * width, d],
             EXPERTS,
-            apart.map(at).into(),
+            separate.map(at).into(),
         );
-        for name in apart {
+        for name in separate {
             list.may(&at(name), &[count, width, d], EXPERTS);
         }
         // Without them, every expert's scale is 1.
@@ -205,7 +205,7 @@ impl Config {
     }
 }
 
-/// A list being written.
+/// Builder of a list of expected tensors.
 pub(crate) struct List(pub(crate) Vec<Expected>);
 
 impl List {
@@ -231,13 +231,13 @@ impl List {
         });
     }
 
-    /// A tensor, or others that together take its place.
+    /// A tensor, or others that together replace it.
     fn or(&mut self, name: &str, dims: &[usize], keys: &'static str, instead: Vec<String>) {
         let (name, dims) = (name.into(), dims.into());
         self.0.push(Expected { name, dims, keys, optional: false, instead, flat: false });
     }
 
-    /// A convolution.
+    /// A convolution kernel.
     pub(crate) fn flat(&mut self, name: &str, dims: &[usize], keys: &'static str) {
         let (name, dims) = (name.into(), dims.into());
         self.0.push(Expected {

@@ -1,11 +1,13 @@
-//! The feed-forward branch of a layer: dense, or dense and a mixture of experts side by side.
+//! The feed-forward branch of a layer: dense, or dense plus a mixture of experts.
 
 use rullama_engine::{
     graph::Value,
     ops::{Epilogue, Mixture, Prologue},
 };
 
-use super::{Config, Experts, HostExperts, Layer, attention, decoder::LayerContext, segment::cut};
+use super::{
+    Config, Experts, HostExperts, Layer, attention, decoder::LayerContext, segment::split,
+};
 use crate::{
     build::{Build, Stream},
     folded_lora::NextMatmul,
@@ -29,7 +31,7 @@ pub(super) fn dense(
     (h, m)
 }
 
-/// The stream, and the dense branch plus the experts, each after a norm of its own.
+/// The stream, and the sum of the dense branch and the experts, each with its own norm.
 pub(super) fn dense_and_experts(
     b: &mut Build<'_>,
     stream: Stream,
@@ -48,7 +50,7 @@ pub(super) fn dense_and_experts(
     let norm = b.spelled(&["pre_ffw_norm_2", "ffn_pre_norm_2"]);
     let [h, m, y] = if context.experts_on_host(layer) {
         let (layer, x) = (layer.index, b.norm(h, norm));
-        cut(b, context, HostExperts { layer, x, ids, weights }, [h, m])
+        split(b, context, HostExperts { layer, x, ids, weights }, [h, m])
     } else {
         let stream = b.after_norm(h, norm);
         [h, m, mixture(b, stream, ids, weights, experts)]
@@ -60,14 +62,15 @@ pub(super) fn dense_and_experts(
     (h, b.graph.norm_sum((m, m_norm), (y, y_norm), eps))
 }
 
-/// Which experts each token goes to, and how much each of them counts.
+/// Expert ids and expert weights of each token.
 fn router(b: &mut Build<'_>, h: Value, layer: &Layer, experts: Experts) -> (Value, Value) {
-    // The router looks at the stream itself, after a norm without a weight; its scale takes the weight's place.
+    // The router's input is the residual stream after a norm whose weight is the router's scale.
     let (eps, scale) = (b.eps(), b.tensor("ffn_gate_inp.scale"));
     let width = b.graph.ty(h).shape.width();
     let weight = b.weight("ffn_gate_inp");
-    let (start, factors) = (Prologue::Norm { h, weight: scale, eps }, b.factors(&["ffn_gate_inp"]));
-    let logits = b.graph.fused_linear_lora(&start, weight, factors.as_ref(), &Epilogue::Plain).1;
+    let (prologue, factors) =
+        (Prologue::Norm { h, weight: scale, eps }, b.factors(&["ffn_gate_inp"]));
+    let logits = b.graph.fused_linear_lora(&prologue, weight, factors.as_ref(), &Epilogue::Plain).1;
     b.tap(logits, format!("layer.{}.router_logits", layer.index));
     let per_expert = ["ffn_down_exps.scale", "ffn_gate_inp.per_expert_scale"];
     let per_expert = per_expert.into_iter().find(|name| b.has(name)).map(|name| b.tensor(name));
@@ -75,7 +78,7 @@ fn router(b: &mut Build<'_>, h: Value, layer: &Layer, experts: Experts) -> (Valu
     b.graph.router(logits, per_expert, experts.used, factor)
 }
 
-/// The weighted sum of what each token's experts make of the stream.
+/// The weighted sum of the outputs of each token's experts.
 pub(super) fn mixture(
     b: &mut Build<'_>,
     stream: Stream,

@@ -1,4 +1,4 @@
-//! Inputs that each layer gets beside the hidden state.
+//! Per-layer input embeddings (PLE).
 
 use rullama_engine::{
     graph::{Type, Value},
@@ -8,15 +8,15 @@ use rullama_engine::{
 use super::{Config, Inputs, Layer, Pass, attention};
 use crate::build::{Build, Stream};
 
-/// The inputs of all layers `[t, layers · p]` on their way: rows of a table by token, and a projection of the first hidden state `h`. The
-/// first layer needs them at its end, so that they can be made beside its products.
+/// Per-layer inputs `[t, layers · p]` that are not computed yet: table rows of the tokens, and a projection of the first hidden state
+/// `h`. The first layer reads them at its end, so that they can overlap with its matmuls.
 pub(super) struct Pending {
     rows: Value,
     h: Value,
     projection: Option<Value>,
 }
 
-/// Begins with the rows of the table.
+/// Looks up the table rows; `None` for models without per-layer inputs.
 pub(super) fn inputs(
     b: &mut Build<'_>,
     config: &Config,
@@ -36,7 +36,7 @@ pub(super) fn inputs(
 }
 
 impl Pending {
-    /// The projection, if it is not made yet.
+    /// The projection of the first hidden state, computed once.
     pub(super) fn project(&mut self, b: &mut Build<'_>) -> Value {
         if let Some(projection) = self.projection {
             return projection;
@@ -48,8 +48,8 @@ impl Pending {
         projection
     }
 
-    /// The inputs.
-    pub(super) fn made(mut self, b: &mut Build<'_>, config: &Config) -> Value {
+    /// Computes the per-layer inputs.
+    pub(super) fn finish(mut self, b: &mut Build<'_>, config: &Config) -> Value {
         let projection = self.project(b);
         let here = b.enter("");
         let weight = b.weight("per_layer_proj_norm");
@@ -61,7 +61,7 @@ impl Pending {
     }
 }
 
-/// The stream, and what a layer makes of its input: `proj · (gelu(inp_gate · h) ⊙ input)`.
+/// The stream, and the per-layer branch `proj · (gelu(inp_gate · h) ⊙ input)`.
 pub(super) fn branch(
     b: &mut Build<'_>,
     stream: Stream,

@@ -1,4 +1,4 @@
-//! A graph cut where experts stay on the host: what runs on the device between two cuts, and what crosses them.
+//! Decoder graphs split at layers whose experts run on the host: the segments, and the states that carry values between them.
 
 use rullama_engine::graph::{Graph, Origin, Type, Value};
 
@@ -9,50 +9,50 @@ use crate::{
     tensors::Catalog,
 };
 
-/// A part of a graph that runs in one go.
+/// A part of a decoder graph that is one submission.
 #[derive(Debug)]
 pub struct Segment {
-    /// The part.
+    /// The graph of this part.
     pub graph: Graph,
     /// The experts the host computes after it; their sum is the input [`Inputs::EXPERTS`] of the next segment.
     pub experts: Option<HostExperts>,
 }
 
-/// Experts of one layer that the host computes, and the kept values of a segment it needs for that.
+/// Experts of one layer that the host computes, and the kept values of the segment that it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostExperts {
     /// The layer.
     pub layer: usize,
-    /// What enters the experts `[t, d]`.
+    /// Input of the experts `[t, d]`.
     pub x: Value,
-    /// Which experts each token goes to `u32[t, k]`.
+    /// Expert ids of each token `u32[t, k]`.
     pub ids: Value,
-    /// How much each of them counts `[t, k]`.
+    /// Expert weights of each token `[t, k]`.
     pub weights: Value,
 }
 
-/// The experts of one layer as a graph of their own.
+/// A separate graph of one layer's experts.
 #[derive(Debug)]
 pub struct ExpertGraph {
     /// The graph; its inputs are [`Inputs::X`], [`Inputs::EXPERT_IDS`] and [`Inputs::EXPERT_WEIGHTS`].
     pub graph: Graph,
     /// The weighted sum of each token's experts `[t, d]`.
     pub result: Value,
-    /// Factors of adapters it uses.
+    /// LoRA factors that the graph uses.
     pub factors: Vec<FactorGroup>,
 }
 
-/// Whether a state only carries values over a cut: it means nothing after a pass.
+/// Whether a state only carries values between segments: it is meaningless after a pass.
 pub fn crosses_cut(state: &str) -> bool {
     state.starts_with(CUT)
 }
 
 const CUT: &str = "cut.";
 
-/// Writes the graph of one layer's experts, with what an adapter changes in them; `None` if the model has no experts.
+/// Builds the graph of one layer's experts, with their LoRA factors; `None` if the model has no experts.
 ///
 /// # Panics
-/// If the catalogue is not of this configuration.
+/// If the catalogue does not match the configuration.
 pub fn expert_graph(
     config: &Config,
     catalog: &Catalog,
@@ -66,14 +66,14 @@ pub fn expert_graph(
     let x = b.input(Inputs::X, Type::f32([tokens, config.width]));
     let ids = b.input(Inputs::EXPERT_IDS, Type::u32([tokens, experts.used]));
     let weights = b.input(Inputs::EXPERT_WEIGHTS, Type::f32([tokens, experts.used]));
-    let result = feed_forward::mixture(&mut b, Stream::made(x, x), ids, weights, experts);
+    let result = feed_forward::mixture(&mut b, Stream::new(x, x), ids, weights, experts);
     b.graph.keep(result);
     Some(ExpertGraph { graph: b.graph, result, factors: b.factors })
 }
 
-/// Ends a segment before the experts of a layer and begins the next one after them: takes the stream and the dense branch and
-/// gives them again, with the experts' sum.
-pub(super) fn cut(
+/// Ends a segment before a layer's experts and starts the next one after them. Returns the residual stream `h`, the dense branch `m` and
+/// the experts' output as values of the new segment.
+pub(super) fn split(
     b: &mut Build<'_>,
     context: &mut LayerContext<'_>,
     experts: HostExperts,
@@ -88,18 +88,18 @@ pub(super) fn cut(
     let graph = std::mem::replace(&mut b.graph, next);
     context.segments.push(Segment { graph, experts: Some(experts) });
 
-    let mut again = carried.into_iter().map(|(name, ty)| b.graph.state(name, ty));
-    let (h, m) = (again.next(), again.next());
-    context.extra = again.next();
+    let mut restored = carried.into_iter().map(|(name, ty)| b.graph.state(name, ty));
+    let (h, m) = (restored.next(), restored.next());
+    context.extra = restored.next();
     let y = b.input(Inputs::EXPERTS, Type::f32([tokens, context.config.width]));
     let [Some(h), Some(m)] = [h, m] else { unreachable!("both were carried") };
     [h, m, y]
 }
 
-/// Stores a value for the segments that follow. Passes of different sizes keep theirs apart.
+/// Stores a value for the next segments, in a state per pass size.
 fn carry(b: &mut Build<'_>, what: &str, value: Value, tokens: usize) -> (String, Type) {
     let (name, ty) = (format!("{CUT}{what}.{tokens}"), b.graph.ty(value).clone());
-    // What has crossed a cut before and has not changed is there already.
+    // A value read from this state is stored already.
     if b.graph.info(value).origin != Origin::State(name.clone()) {
         let state = b.graph.state(name.clone(), ty.clone());
         b.graph.store(state, value);

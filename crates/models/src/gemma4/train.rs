@@ -1,7 +1,6 @@
-//! The decoder as graphs that train adapters, or measure their loss: a whole sequence from position 0, without caches.
-//!
-//! Logits are made for some of the supervised rows at a time, and each part's gradient before the next part's logits. Layers that
-//! are not kept are computed again on the way back, from their input.
+//! Decoder graphs that train adapters or measure their loss: a whole sequence from position 0, without KV caches.
+//! Logits are computed for a part of the supervised rows at a time, followed by that part's gradient. Layers without kept activations
+//! are recomputed from their input in the backward pass.
 
 use std::ops::Range;
 
@@ -17,35 +16,35 @@ use crate::{
     training::{Learned, Parameter, Training},
 };
 
-/// What one training graph is for.
+/// Configuration of one training graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainPass {
-    /// Tokens of a sequence, at most.
+    /// Maximum tokens of a sequence.
     pub tokens: usize,
-    /// Rows that have a target, at most.
+    /// Maximum rows with a target.
     pub supervised: usize,
-    /// Rows of logits made at a time.
+    /// Logit rows computed at a time.
     pub logit_rows: usize,
-    /// Whether the table of per-layer inputs is a weight of the graph; else its rows are an input.
+    /// Whether the per-layer input table is a weight of the graph; otherwise its rows are an input.
     pub table: bool,
-    /// What learns.
+    /// Weights that get adapters.
     pub adapters: Vec<Learned>,
-    /// Share of an adapter's inputs that is left out.
+    /// Dropout rate of adapter inputs.
     pub dropout: f32,
-    /// How many of the first layers are computed again on the way back; nothing but their input is kept until then.
+    /// Number of first layers that are recomputed in the backward pass (gradient checkpointing): only their input is kept.
     pub again: usize,
-    /// Whether gradients are made; else only the loss.
+    /// Whether gradients are computed; otherwise only the loss.
     pub learns: bool,
 }
 
-/// A training graph. Its states: the parameters; for each of them `<name>.grad`, a sum over runs; [`TrainPass::LOSS`], too.
+/// A training graph. Its states are the parameters, `<name>.grad` for each (summed over passes), and [`TrainPass::LOSS`].
 #[derive(Debug)]
 pub struct TrainGraph {
     /// The graph.
     pub graph: Graph,
-    /// What learns, in the order of the graph.
+    /// Trained parameters, in graph order.
     pub parameters: Vec<Parameter>,
-    /// Sum of the losses of supervised rows, of all passes since it was last cleared: a state.
+    /// State: sum of the losses of supervised rows of all passes since it was last cleared.
     pub loss: Value,
 }
 
@@ -55,26 +54,26 @@ impl TrainPass {
     /// The gradient of the summed loss, an input `[1]`: one over the number of targets of all passes of a step.
     pub const SEED: &'static str = "seed";
 
-    /// For each token the first one it sees, an input, ids `[t]`: where its own sequence begins, if several are packed together.
+    /// For each token the first position it attends to, an input `u32[t]`: the start of its own packed sequence.
     pub const STARTS: &'static str = "starts";
 
-    /// The parts of the supervised rows whose logits are made at a time.
+    /// Parts of the supervised rows whose logits are computed at a time.
     pub fn parts(&self) -> impl Iterator<Item = Range<usize>> {
         let (all, each) = (self.supervised, self.logit_rows.max(1));
         (0..all).step_by(each).map(move |first| first..(first + each).min(all))
     }
 
-    /// Input of part `i`: numbers of its rows, ids, [`MASKED`] where there is none.
+    /// Input of part `i`: row indices `u32`, [`MASKED`] for padding.
     pub fn rows_input(i: usize) -> String {
         format!("rows.{i}")
     }
 
-    /// Input of part `i`: the token that follows each of its rows, ids, [`MASKED`] where there is none.
+    /// Input of part `i`: the target token of each row `u32`, [`MASKED`] for padding.
     pub fn targets_input(i: usize) -> String {
         format!("targets.{i}")
     }
 
-    /// Stands for no row and no target.
+    /// Padding value of rows and targets.
     pub const NONE: u32 = MASKED;
 
     fn pass(&self) -> Pass {
@@ -102,10 +101,10 @@ pub fn gradient_of(parameter: &str) -> String {
     format!("{parameter}.grad")
 }
 
-/// Writes a training graph.
+/// Builds a training graph.
 ///
 /// # Panics
-/// If the catalogue is not of this configuration, or an adapter is for a weight that the graph does not multiply with.
+/// If the catalogue does not match the configuration, or no matmul of the graph uses an adapted weight.
 pub fn train_graph(config: &Config, catalog: &Catalog, pass: &TrainPass) -> TrainGraph {
     let mut b = Build::new(catalog, config.eps, false);
     b.training = Some(Training::new(&pass.adapters, pass.dropout));
@@ -114,20 +113,20 @@ pub fn train_graph(config: &Config, catalog: &Catalog, pass: &TrainPass) -> Trai
     let names: Vec<&str> = parameters.iter().map(|(p, _)| p.name.as_str()).collect();
     for adapted in &pass.adapters {
         let used = names.contains(&format!("{}.lora_a", adapted.name).as_str());
-        assert!(used, "nothing is multiplied with {}", adapted.name);
+        assert!(used, "no matmul uses {}", adapted.name);
     }
 
     b.enter("");
     let loss = b.graph.state(TrainPass::LOSS, Type::f32([1]));
     let dh = head(&mut b, config, pass, h, loss);
     if let Some(dh) = dh {
-        back(&mut b.graph, pass, (h, dh), &layers, &parameters);
+        backward(&mut b.graph, pass, (h, dh), &layers, &parameters);
     }
     let parameters = parameters.into_iter().map(|(parameter, _)| parameter).collect();
     TrainGraph { graph: b.graph, parameters, loss }
 }
 
-/// The loss of all supervised rows, and the gradient of the stream after the last layer where one is wanted.
+/// The loss of all supervised rows, and the gradient of the residual stream after the last layer if `pass.learns`.
 fn head(
     b: &mut Build<'_>,
     config: &Config,
@@ -164,8 +163,8 @@ fn head(
     sum
 }
 
-/// Back over the layers, from the last one to the first; a parameter's gradient is summed up as soon as it is made.
-fn back(
+/// Backward pass over the layers, last to first; a parameter's gradient is accumulated as soon as it is computed.
+fn backward(
     graph: &mut Graph,
     pass: &TrainPass,
     (h, dh): (Value, Value),
@@ -185,14 +184,14 @@ fn back(
         let (done, rest): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|(parameter, _)| parameter.name.starts_with(&inside));
         open = rest;
-        sum_up(graph, &gradients, &done);
+        accumulate_gradients(graph, &gradients, &done);
     }
     let before = 0..layers.first().map_or(0, |layer| layer.start);
     gradients.back_over(graph, before);
-    sum_up(graph, &gradients, &open);
+    accumulate_gradients(graph, &gradients, &open);
 }
 
-fn sum_up(graph: &mut Graph, gradients: &Gradients, done: &[&(Parameter, Value)]) {
+fn accumulate_gradients(graph: &mut Graph, gradients: &Gradients, done: &[&(Parameter, Value)]) {
     for (parameter, value) in done {
         let state = graph.state(gradient_of(&parameter.name), parameter.ty.clone());
         if let Some(gradient) = gradients.of(*value) {
@@ -201,7 +200,7 @@ fn sum_up(graph: &mut Graph, gradients: &Gradients, done: &[&(Parameter, Value)]
     }
 }
 
-/// The weights of a model that adapters can be trained for, by name without `.weight`, from the first layer to the last.
+/// Weights that adapters can be trained for, by name without `.weight`, first layer to last.
 pub fn trainable(config: &Config, catalog: &Catalog) -> Vec<String> {
     let has = |name: &str| catalog.get(&format!("{name}.weight")).is_some();
     let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! Headers that were changed: typed errors or kernels, never a panic. `cargo +nightly fuzz run headers` goes on where this ends.
+//! Modified headers end in typed errors or kernels, never in a panic. `cargo +nightly fuzz run headers` searches further.
 
 mod entry;
 
@@ -27,14 +27,14 @@ fn every_seed() {
     }
 }
 
-/// Formats of every tensor, and every tensor missing.
+/// Every tensor in every format, and every tensor missing.
 #[test]
 fn each_format_and_each_missing_tensor() {
     for file in 0..FILES.len() as u8 {
         for tensor in 0..40u16 {
             let [low, high] = tensor.to_le_bytes();
             headers(&[file, 1, 7, low, high, 0, 0, 0]);
-            // A third of the formats each; neighbouring tensors have the others.
+            // A third of the formats per tensor; its neighbours cover the rest.
             for format in (low % 3..34).step_by(3) {
                 headers(&[file, 1 | format << 1, 7, low, high, 0xc0, format, 128]);
             }
@@ -42,9 +42,9 @@ fn each_format_and_each_missing_tensor() {
     }
 }
 
-/// Every number in every key, with tensors that fit it.
+/// Every value in every key, with tensor shapes that match.
 #[test]
-fn each_number_in_each_key() {
+fn each_value_in_each_key() {
     for file in 0..FILES.len() as u8 {
         for key in 0..keys(file) {
             for number in 0..NUMBERS {
@@ -62,9 +62,9 @@ proptest! {
         headers(&data);
     }
 
-    /// Two numbers that fit each other: a key and another, with tensors that follow.
+    /// Two changed keys, with tensor shapes that match.
     #[test]
-    fn two_numbers(file in any::<u8>(), device in any::<u8>(), keys in any::<[u8; 2]>(), numbers in any::<[u8; 2]>()) {
+    fn two_values(file in any::<u8>(), device in any::<u8>(), keys in any::<[u8; 2]>(), numbers in any::<[u8; 2]>()) {
         let [a, b] = keys;
         headers(&[file, device | 1, 0, a, 0, 0, numbers[0], 0, 0, b, 0, 0, numbers[1], 1]);
     }

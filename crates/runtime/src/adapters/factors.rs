@@ -1,59 +1,58 @@
-//! Factors of several tensors as the two weights a graph uses.
+//! Stacks the LoRA pairs of several tensors into the two weights a graph reads.
 
 use std::collections::BTreeMap;
 
 use rullama_adapter::Pair;
 use rullama_models::FactorGroup;
 
-/// Both weights, row by row.
-pub(super) struct Made {
+/// Both weights, row-major.
+pub(super) struct Stacked {
     pub(super) a: Vec<f32>,
     pub(super) b: Vec<f32>,
 }
 
-/// `A` of the tensors below each other; `B` with a block for each of them, and zeros elsewhere; the same for each expert. `pairs` have
-/// the scale 1.
-pub(super) fn of_group(group: &FactorGroup, pairs: &BTreeMap<&str, &Pair>) -> Made {
+/// Stacks `A` of all tensors by rows, and `B` as a block-diagonal matrix, for each expert. The scales of `pairs` must be 1.
+pub(super) fn of_group(group: &FactorGroup, pairs: &BTreeMap<&str, &Pair>) -> Stacked {
     let FactorGroup { experts, rank: all, columns, .. } = *group;
     let all_rows: usize = group.tensors.iter().map(|(_, rows, _)| rows).sum();
     let (a, b) = (vec![0.0; experts * all * columns], vec![0.0; experts * all_rows * all]);
-    let mut made = Made { a, b };
+    let mut stacked = Stacked { a, b };
     let (mut first_row, mut first) = (0, 0);
     for (tensor, rows, rank) in &group.tensors {
         if let Some(pair) = pairs.get(tensor.as_str()) {
             let (up, down) = balance(pair);
             for (i, row) in pair.a.chunks_exact(columns).enumerate() {
                 let (expert, r) = (i / rank, first + i % rank);
-                for (column, number) in row.iter().enumerate() {
+                for (column, value) in row.iter().enumerate() {
                     let at = if group.lookup {
                         column * all + r
                     } else {
                         (expert * all + r) * columns + column
                     };
-                    made.a[at] = number * up;
+                    stacked.a[at] = value * up;
                 }
             }
-            for (i, numbers) in pair.b.chunks_exact(*rank).enumerate() {
+            for (i, values) in pair.b.chunks_exact(*rank).enumerate() {
                 let (expert, row) = (i / rows, first_row + i % rows);
                 let at = (expert * all_rows + row) * all + first;
-                made.b[at..at + rank].iter_mut().zip(numbers).for_each(|(to, b)| *to = b * down);
+                stacked.b[at..at + rank].iter_mut().zip(values).for_each(|(to, b)| *to = b * down);
             }
         }
         first_row += rows;
         first += rank;
     }
-    made
+    stacked
 }
 
 /// The transpose of a matrix with rows of this width.
-pub(super) fn transposed(numbers: &[f32], width: usize) -> Vec<f32> {
-    let column = |i: usize| numbers.iter().skip(i).step_by(width).copied();
+pub(super) fn transposed(values: &[f32], width: usize) -> Vec<f32> {
+    let column = |i: usize| values.iter().skip(i).step_by(width).copied();
     (0..width).flat_map(column).collect()
 }
 
-/// Powers of two that make both factors of a size, so that halves hold either well.
+/// Powers of two that bring both factors to the same magnitude, so that both fit f16.
 fn balance(pair: &Pair) -> (f32, f32) {
-    let largest = |numbers: &[f32]| numbers.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+    let largest = |values: &[f32]| values.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
     let (a, b) = (largest(&pair.a), largest(&pair.b));
     if a == 0.0 || b == 0.0 {
         return (1.0, 1.0);
@@ -67,8 +66,8 @@ mod tests {
     use super::*;
 
     fn pair(tensor: &str, rank: usize, rows: usize, columns: usize) -> Pair {
-        let numbers = |count: usize| (1..=count).map(|i| i as f32).collect::<Vec<_>>();
-        let (a, b) = (numbers(rank * columns), numbers(rows * rank));
+        let values = |count: usize| (1..=count).map(|i| i as f32).collect::<Vec<_>>();
+        let (a, b) = (values(rank * columns), values(rows * rank));
         Pair { tensor: tensor.into(), experts: 1, rank, rows, columns, a, b, scale: 1.0 }
     }
 
@@ -79,39 +78,39 @@ mod tests {
     }
 
     #[test]
-    fn rows_become_columns() {
+    fn transposes() {
         assert_eq!(transposed(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     }
 
     #[test]
-    fn experts_have_factors_of_their_own() {
+    fn experts_have_separate_factors() {
         let mut down = pair("down", 1, 2, 2);
         down.experts = 2;
         (down.a, down.b) = (vec![1.0, 2.0, 3.0, 4.0], vec![4.0, 3.0, 2.0, 1.0]);
         let group = FactorGroup { experts: 2, ..group(false, &[("down", 2, 1)], 4) };
-        let made = of_group(&group, &[("down", &down)].into());
-        let rows = |numbers: &[f32], length: usize, wanted: &[(usize, &[f32])]| {
-            for (row, found) in numbers.chunks_exact(length).enumerate() {
+        let stacked = of_group(&group, &[("down", &down)].into());
+        let rows = |values: &[f32], length: usize, wanted: &[(usize, &[f32])]| {
+            for (row, found) in values.chunks_exact(length).enumerate() {
                 let wanted = wanted.iter().find(|(at, _)| *at == row).map(|(_, it)| it.to_vec());
                 assert_eq!(found, wanted.unwrap_or(vec![0.0; length]), "row {row}");
             }
         };
-        rows(&made.a, 2, &[(0, &[1.0, 2.0]), (4, &[3.0, 4.0])]);
-        let b = [4.0, 3.0, 2.0, 1.0].map(|number| [number, 0.0, 0.0, 0.0]);
-        rows(&made.b, 4, &[(0, &b[0]), (1, &b[1]), (2, &b[2]), (3, &b[3])]);
+        rows(&stacked.a, 2, &[(0, &[1.0, 2.0]), (4, &[3.0, 4.0])]);
+        let b = [4.0, 3.0, 2.0, 1.0].map(|value| [value, 0.0, 0.0, 0.0]);
+        rows(&stacked.b, 4, &[(0, &b[0]), (1, &b[1]), (2, &b[2]), (3, &b[3])]);
     }
 
     #[test]
-    fn tensors_have_blocks_of_their_own() {
+    fn tensors_have_separate_blocks() {
         let (q, v) = (pair("q", 1, 2, 2), pair("v", 2, 1, 2));
         let pairs = [("q", &q), ("v", &v)].into();
-        // Keys have no factors; one column is left over.
-        let made = of_group(&group(false, &[("q", 2, 1), ("k", 1, 0), ("v", 1, 2)], 4), &pairs);
-        // Powers of two were moved between v's factors; q's are of a size.
+        // `k` has no factors; one column is padding.
+        let stacked = of_group(&group(false, &[("q", 2, 1), ("k", 1, 0), ("v", 1, 2)], 4), &pairs);
+        // `v` is balanced by powers of two; `q` already is.
         let half = balance(&v);
-        assert_eq!(made.a[..2], [1.0, 2.0]);
-        assert_eq!(made.a[2..], [1.0, 2.0, 3.0, 4.0, 0.0, 0.0].map(|x| x * half.0));
-        let rows: Vec<&[f32]> = made.b.chunks_exact(4).collect();
+        assert_eq!(stacked.a[..2], [1.0, 2.0]);
+        assert_eq!(stacked.a[2..], [1.0, 2.0, 3.0, 4.0, 0.0, 0.0].map(|x| x * half.0));
+        let rows: Vec<&[f32]> = stacked.b.chunks_exact(4).collect();
         assert_eq!(rows[0], [1.0, 0.0, 0.0, 0.0]);
         assert_eq!(rows[1], [2.0, 0.0, 0.0, 0.0]);
         assert_eq!(rows[2], [0.0; 4]);
@@ -119,10 +118,10 @@ mod tests {
     }
 
     #[test]
-    fn a_lookup_has_its_second_factor_by_columns() {
+    fn lookup_stores_a_transposed() {
         let table = pair("t", 2, 2, 2);
-        let made = of_group(&group(true, &[("t", 2, 2)], 4), &[("t", &table)].into());
-        assert_eq!(made.a, [1.0, 3.0, 0.0, 0.0, 2.0, 4.0, 0.0, 0.0]);
-        assert_eq!(made.b, [1.0, 2.0, 0.0, 0.0, 3.0, 4.0, 0.0, 0.0]);
+        let stacked = of_group(&group(true, &[("t", 2, 2)], 4), &[("t", &table)].into());
+        assert_eq!(stacked.a, [1.0, 3.0, 0.0, 0.0, 2.0, 4.0, 0.0, 0.0]);
+        assert_eq!(stacked.b, [1.0, 2.0, 0.0, 0.0, 3.0, 4.0, 0.0, 0.0]);
     }
 }

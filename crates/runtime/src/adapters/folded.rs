@@ -1,4 +1,4 @@
-//! Folded LoRA down-projections as weights of their own: computed once, on the device, from the model's weights.
+//! Folded LoRA down-projections: computed once, on the device, from the model's weights.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use rullama_models::{folded_lora_graph, gemma4::Decoder};
 use super::{factors, write_one};
 use crate::{error::RuntimeError, model::Model};
 
-/// Buffers of a dispatch that uses folded factors.
+/// Storage buffers of a dispatch that uses folded factors.
 const BUFFERS: u32 = 10;
 
-/// Whether kernels of this device take them.
-pub(super) fn pays(device: &Device) -> bool {
+/// Whether the device supports kernels with folded factors.
+pub(super) fn supported(device: &Device) -> bool {
     matches!(device, Device::Gpu(gpu) if gpu.facts().storage_buffers >= BUFFERS)
 }
 
@@ -34,26 +34,26 @@ impl Model {
             return Ok(());
         }
         let pairs: BTreeMap<&str, _> = pairs.iter().map(|p| (p.tensor.as_str(), p)).collect();
-        let first = |name: &str| {
+        let down = |name: &str| {
             let group = decoder.factors.iter().find(|group| group.a == name);
             factors::of_group(group.expect("a group of the graph"), &pairs).a
         };
         own.flush().await?;
-        let apart = folded_lora_graph(&self.0.catalog, (&decoder.folded, &decoder.factors), dtype);
+        let fold = folded_lora_graph(&self.0.catalog, (&decoder.folded, &decoder.factors), dtype);
         let plan =
-            Plan::new(apart.graph, &self.0.weights.with(own), &mut Memory::new(self.device()))
+            Plan::new(fold.graph, &self.0.weights.with(own), &mut Memory::new(self.device()))
                 .await?;
         for a in decoder.folded.iter().flat_map(|group| &group.a) {
-            plan.write_numbers(a, first(a));
+            plan.write_numbers(a, down(a));
         }
-        let values: Vec<_> = apart.made.concat();
-        let made = plan.run_reading(&Step::default(), &values).await?.wait().await?;
-        let mut made = made.chunks_exact(2);
+        let values: Vec<_> = fold.outputs.concat();
+        let folded = plan.run_reading(&Step::default(), &values).await?.wait().await?;
+        let mut folded = folded.chunks_exact(2);
         for group in &decoder.folded {
-            let (mut p, mut q) = (Vec::new(), group.own.as_deref().map(first).unwrap_or_default());
-            for more in made.by_ref().take(group.a.len()) {
+            let (mut p, mut q) = (Vec::new(), group.own.as_deref().map(down).unwrap_or_default());
+            for more in folded.by_ref().take(group.a.len()) {
                 let [Data::F32(p_more), Data::F32(q_more)] = more else {
-                    unreachable!("sums are floats")
+                    unreachable!("folded weights are f32")
                 };
                 p.extend(p_more);
                 q.extend(q_more);

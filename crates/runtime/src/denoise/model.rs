@@ -1,4 +1,4 @@
-//! A model that denoises: weights that never change, shared by its texts.
+//! A block diffusion model: immutable weights, shared by its sessions.
 
 use std::{ops::ControlFlow, rc::Rc};
 
@@ -27,7 +27,7 @@ use crate::{
     vocabulary,
 };
 
-/// A model that denoises, on a device; cloning it is cheap and shares the weights.
+/// A block diffusion model on a device; cloning is cheap and shares the weights.
 #[derive(Debug, Clone)]
 pub struct Denoiser(pub(super) Rc<Inner>);
 
@@ -41,7 +41,7 @@ pub(super) struct Inner {
     tokenizer: Option<Rc<Tokenizer>>,
 }
 
-/// The configuration and the tensors of a file; tensors that would change what the known ones mean are refused.
+/// The configuration and the tensors of a file; unknown tensors that change the output are refused.
 fn read(gguf: &Gguf) -> Result<(DiffusionConfig, Catalog), RuntimeError> {
     let config = DiffusionConfig::of_file(gguf)?;
     let catalog = Catalog::of_file(gguf, &config.expected())?;
@@ -53,7 +53,7 @@ impl Denoiser {
     /// Loads a model onto a device; `progress` may cancel.
     ///
     /// # Errors
-    /// If the file is no such model, does not fit, or the device fails.
+    /// If the file is no block diffusion model, does not fit, or the device fails.
     pub async fn load(
         gguf: Gguf,
         device: Device,
@@ -63,17 +63,17 @@ impl Denoiser {
         let shape = Shape { context: config.canvas, ring: config.canvas, cache: Element::F32 };
         let graphs = [
             canvas(&config, &catalog, &shape.canvas(true, false)).graph,
-            reading(&config, &catalog, &shape),
+            prefill_graph(&config, &catalog, &shape),
         ];
         let weights = all_weights(&gguf, &device, &graphs, progress).await?;
         let tokenizer = vocabulary::tokenizer(&gguf).ok().map(Rc::new);
         Ok(Self(Rc::new(Inner { gguf, device, config, catalog, weights, tokenizer })))
     }
 
-    /// Bytes of weights, of caches for this context, and to work with, before anything is loaded.
+    /// Estimated bytes of weights, KV caches and work buffers, from the file's header.
     ///
     /// # Errors
-    /// If the file is no such model.
+    /// If the file is no block diffusion model.
     pub fn memory_of_file(
         gguf: &Gguf,
         context: Option<usize>,
@@ -96,12 +96,12 @@ impl Denoiser {
         Ok([weights, sum(caches), sum(work) + work_bytes(&graph)])
     }
 
-    /// What the file's keys say.
+    /// The model's configuration.
     pub fn config(&self) -> &DiffusionConfig {
         &self.0.config
     }
 
-    /// Text to tokens and back.
+    /// The tokenizer.
     ///
     /// # Errors
     /// If the file's vocabulary is missing or broken.
@@ -109,20 +109,20 @@ impl Denoiser {
         self.0.tokenizer.as_deref().ok_or(RuntimeError::NoVocabulary)
     }
 
-    /// The same for what outlives a borrow of the model.
+    /// A shared handle of the tokenizer.
     pub(super) fn shared_tokenizer(&self) -> Result<Rc<Tokenizer>, RuntimeError> {
         self.0.tokenizer.clone().ok_or(RuntimeError::NoVocabulary)
     }
 
-    /// How its prompts are rendered.
+    /// The chat template.
     ///
     /// # Errors
-    /// If the file's template is of no known family and cannot be run.
+    /// If the file's template is of no known family and cannot be executed.
     pub fn template(&self) -> Result<ChatTemplate, RuntimeError> {
         Ok(vocabulary::template(&self.0.gguf)?)
     }
 
-    /// Where it runs.
+    /// The device.
     pub fn device(&self) -> &Device {
         &self.0.device
     }
@@ -132,12 +132,12 @@ impl Denoiser {
         self.0.weights.gpu_bytes()
     }
 
-    /// The file's way of settling, from this seed.
+    /// The file's default sampling options, with this seed.
     pub fn options(&self, seed: u64) -> DenoiseOptions {
         DenoiseOptions { schedule: self.0.config.defaults, seed, watch: false }
     }
 
-    /// A new text.
+    /// A new session.
     ///
     /// # Errors
     /// If the context is impossible.
@@ -157,7 +157,7 @@ impl Denoiser {
     }
 }
 
-/// Sizes of caches.
+/// Sizes of KV caches.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub(super) context: usize,
@@ -177,8 +177,8 @@ impl Shape {
     }
 }
 
-/// The graph that reads a canvas' length of a prompt.
-pub(super) fn reading(config: &DiffusionConfig, catalog: &Catalog, shape: &Shape) -> Graph {
+/// The prefill graph, for chunks of a canvas' length.
+pub(super) fn prefill_graph(config: &DiffusionConfig, catalog: &Catalog, shape: &Shape) -> Graph {
     let pass = Pass {
         tokens: config.canvas,
         input: PassInput::Ids,

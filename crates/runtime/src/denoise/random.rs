@@ -1,4 +1,4 @@
-//! Random numbers of canvases: the same from the same seed, everywhere.
+//! Random numbers for canvases, reproducible on every platform.
 
 /// SplitMix64.
 #[derive(Debug, Clone)]
@@ -17,14 +17,14 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Tokens of a vocabulary, all equally likely.
+    /// Uniformly distributed tokens.
     pub(super) fn ids(&mut self, count: usize, vocabulary: usize) -> Vec<u32> {
-        // The upper half of a product: no remainder of a division favours low ids.
+        // Multiply and shift: unlike a remainder, this does not favour low ids.
         let id = |bits: u64| (((bits >> 32) * vocabulary as u64) >> 32) as u32;
         (0..count).map(|_| id(self.next())).collect()
     }
 
-    /// Numbers in [0, 1).
+    /// Uniform values in [0, 1).
     pub(super) fn uniforms(&mut self, count: usize) -> Vec<f32> {
         (0..count).map(|_| (self.next() >> 40) as f32 / (1u32 << 24) as f32).collect()
     }
@@ -35,7 +35,7 @@ mod tests {
     use super::Random;
 
     #[test]
-    fn numbers_stay_inside_and_repeat() {
+    fn values_are_in_range_and_reproducible() {
         let (ids, uniforms) = (Random::new(7).ids(1000, 640), Random::new(7).uniforms(1000));
         assert!(ids.iter().all(|id| *id < 640) && ids.iter().any(|id| *id > 600));
         assert!(uniforms.iter().all(|x| (0.0..1.0).contains(x)));

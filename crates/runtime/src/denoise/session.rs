@@ -1,4 +1,4 @@
-//! A text being generated: what was read, and the canvas after it.
+//! A block diffusion session: the cached tokens and the canvas after them.
 
 use std::{collections::HashMap, ops::ControlFlow};
 
@@ -16,52 +16,52 @@ use rullama_models::gemma4::{
 
 use super::{
     Block, CanvasTrace, DenoiseOptions, Denoised, Denoiser, StepInputs,
-    model::{Shape, reading},
+    model::{Shape, prefill_graph},
     random::Random,
 };
 use crate::error::RuntimeError;
 
-/// A text being generated.
+/// A block diffusion session.
 #[derive(Debug)]
 pub struct Denoising {
     model: Denoiser,
     shape: Shape,
     memory: Memory,
-    reading: Option<Plan>,
-    /// Graphs of steps, by whether they look at the step before and whether they are traced.
+    prefill_plan: Option<Plan>,
+    /// Denoising graphs, by whether they are conditioned on the previous step and whether they are traced.
     steps: HashMap<(bool, bool), (Plan, Outputs)>,
     filled: usize,
 }
 
-/// Values of a step's graph.
+/// Outputs of a denoising graph.
 #[derive(Debug, Clone, Copy)]
 struct Outputs {
-    numbers: Value,
+    stats: Value,
     best: Value,
     canvas: Value,
     entropy: Value,
     logits: Value,
 }
 
-/// Numbers of a step, its likeliest tokens, and the canvas after it.
-type Watched = ([f32; 3], Vec<u32>, Vec<u32>);
+/// Statistics of a step, its most likely tokens, and the canvas after it.
+type StepResult = ([f32; 3], Vec<u32>, Vec<u32>);
 
 impl Denoising {
     pub(super) fn new(model: Denoiser, shape: Shape, memory: Memory) -> Self {
-        Self { model, shape, memory, reading: None, steps: HashMap::new(), filled: 0 }
+        Self { model, shape, memory, prefill_plan: None, steps: HashMap::new(), filled: 0 }
     }
 
-    /// Tokens that were read.
+    /// Number of cached tokens.
     pub fn filled(&self) -> usize {
         self.filled
     }
 
-    /// Tokens that prompt and text may have together.
+    /// Maximum tokens of prompt and text together.
     pub fn context(&self) -> usize {
         self.shape.context
     }
 
-    /// Forgets what was read.
+    /// Discards the cached tokens.
     pub fn restart(&mut self) {
         self.filled = 0;
     }
@@ -69,11 +69,11 @@ impl Denoising {
     /// Bytes of caches and activations on the GPU.
     pub fn gpu_bytes(&self) -> u64 {
         let steps = self.steps.values().map(|(plan, _)| plan);
-        let plans = self.reading.iter().chain(steps);
+        let plans = self.prefill_plan.iter().chain(steps);
         self.memory.gpu_bytes() + plans.map(Plan::gpu_bytes).sum::<u64>()
     }
 
-    /// Reads tokens: a prompt, or a block that is done.
+    /// Prefills tokens: a prompt, or a finished block.
     ///
     /// # Errors
     /// If they leave no space for a canvas, one does not exist, or the device fails.
@@ -88,11 +88,12 @@ impl Denoising {
             let (context, trained) = (self.shape.context, config.decoder.context);
             return Err(RuntimeError::ContextFull { tokens: all + c, context, trained });
         }
-        if self.reading.is_none() {
-            let graph = reading(config, &self.model.0.catalog, &self.shape);
-            self.reading = Some(Plan::new(graph, &self.model.0.weights, &mut self.memory).await?);
+        if self.prefill_plan.is_none() {
+            let graph = prefill_graph(config, &self.model.0.catalog, &self.shape);
+            self.prefill_plan =
+                Some(Plan::new(graph, &self.model.0.weights, &mut self.memory).await?);
         }
-        let Some(plan) = &self.reading else { unreachable!("it was made just now") };
+        let Some(plan) = &self.prefill_plan else { unreachable!("the plan was created above") };
         for chunk in tokens.chunks(c) {
             let mut ids = chunk.to_vec();
             ids.resize(c, 0);
@@ -105,8 +106,8 @@ impl Denoising {
         Ok(())
     }
 
-    /// Denoises a block after what was read. `each` is told of every step and may end the work, in which case there is no block.
-    /// The block is not read yet.
+    /// Denoises a block after the cached tokens. `each` is called after every step and may cancel, in which case no block is returned.
+    /// The block itself is not cached yet.
     ///
     /// # Errors
     /// If the device fails.
@@ -118,7 +119,7 @@ impl Denoising {
         let (c, vocabulary) = (self.model.0.config.canvas, self.model.0.config.decoder.vocabulary);
         let DiffusionDefaults { steps, temperature, entropy_bound, confidence, stability } =
             options.schedule;
-        // Blocks of one text draw different numbers.
+        // Each block of a text uses other random numbers.
         let mut random = Random::new(options.seed ^ (self.filled as u64) << 32);
         self.begin(&random.ids(c, vocabulary)).await?;
         let mut same = 0;
@@ -135,8 +136,8 @@ impl Denoising {
             let (changed, accepted) = (changed as usize, accepted as usize);
             same = if step > 1 && changed == 0 { same + 1 } else { 0 };
             let unchanged = tokens.iter().zip(&kept).map(|(best, kept)| best == kept).collect();
-            let told = Denoised { step, entropy, changed, accepted, tokens, kept: unchanged };
-            if each(&told).is_break() {
+            let report = Denoised { step, entropy, changed, accepted, tokens, kept: unchanged };
+            if each(&report).is_break() {
                 return Ok(None);
             }
             let stable = same >= stability && (step > 1 || stability == 0);
@@ -150,7 +151,7 @@ impl Denoising {
         Ok(None)
     }
 
-    /// A canvas of these tokens, and no step before.
+    /// Starts a canvas with these tokens.
     ///
     /// # Errors
     /// If the device fails.
@@ -158,23 +159,23 @@ impl Denoising {
         for conditioned in [false, true] {
             self.prepare(conditioned, false).await?;
             let (plan, _) = &self.steps[&(conditioned, false)];
-            self.write_places(plan);
+            self.write_canvas_inputs(plan);
         }
         let (plan, _) = &self.steps[&(false, false)];
         plan.write_ids(CanvasInputs::CANVAS, tokens.to_vec());
         Ok(())
     }
 
-    /// One step: its numbers, and where they are watched, the likeliest tokens and the canvas after the step.
+    /// One step: its statistics, and with `watch` the most likely tokens and the canvas after the step.
     async fn step(
         &mut self,
         conditioned: bool,
         inputs: &StepInputs,
         watch: bool,
-    ) -> Result<Watched, RuntimeError> {
+    ) -> Result<StepResult, RuntimeError> {
         self.prepare(conditioned, false).await?;
         let (plan, outputs) = &self.steps[&(conditioned, false)];
-        let mut wanted = vec![outputs.numbers];
+        let mut wanted = vec![outputs.stats];
         if watch {
             wanted.extend([outputs.best, outputs.canvas]);
         }
@@ -184,11 +185,11 @@ impl Denoising {
             [Data::F32(n), Data::U32(best), Data::U32(canvas)] => {
                 Ok(([n[0], n[1], n[2]], best.clone(), canvas.clone()))
             }
-            other => panic!("a step makes numbers and ids, not {other:?}"),
+            other => panic!("a step returns f32 values and ids, not {other:?}"),
         }
     }
 
-    /// How long each kernel of a step takes that looks at the one before; nothing on the CPU. For measurements: the canvas changes.
+    /// Profiles the kernels of a conditioned step; `None` on the CPU. Changes the canvas.
     ///
     /// # Errors
     /// If the device fails.
@@ -202,7 +203,7 @@ impl Denoising {
         Ok(self.steps[&(true, false)].0.profile(&step).await?)
     }
 
-    /// One step over a given canvas, with all that is known of it; `conditioned` on the last step that was made.
+    /// One traced step over a given canvas, optionally `conditioned` on the last step.
     ///
     /// # Errors
     /// If the device fails.
@@ -214,17 +215,17 @@ impl Denoising {
     ) -> Result<CanvasTrace, RuntimeError> {
         self.prepare(conditioned, true).await?;
         let (plan, outputs) = &self.steps[&(conditioned, true)];
-        self.write_places(plan);
+        self.write_canvas_inputs(plan);
         plan.write_ids(CanvasInputs::CANVAS, tokens.to_vec());
         let step = self.write_step(plan, inputs);
-        let Outputs { numbers, best, entropy, logits, .. } = *outputs;
-        let data = plan.run_reading(&step, &[numbers, best, entropy, logits]).await?.wait().await?;
+        let Outputs { stats, best, entropy, logits, .. } = *outputs;
+        let data = plan.run_reading(&step, &[stats, best, entropy, logits]).await?.wait().await?;
         let canvas = self.ids(CanvasInputs::CANVAS).await?;
         match <[Data; 4]>::try_from(data) {
             Ok([Data::F32(n), Data::U32(best), Data::F32(entropy), Data::F32(logits)]) => {
-                Ok(CanvasTrace { logits, entropy, best, canvas, numbers: [n[0], n[1], n[2]] })
+                Ok(CanvasTrace { logits, entropy, best, canvas, stats: [n[0], n[1], n[2]] })
             }
-            other => panic!("a step makes numbers and ids, not {other:?}"),
+            other => panic!("a step returns f32 values and ids, not {other:?}"),
         }
     }
 
@@ -232,23 +233,23 @@ impl Denoising {
         if !self.steps.contains_key(&(conditioned, traced)) {
             let (config, catalog) = (&self.model.0.config, &self.model.0.catalog);
             let pass = self.shape.canvas(conditioned, traced);
-            let made = canvas(config, catalog, &pass);
-            let Canvas { graph, numbers, best, canvas, entropy, logits } = made;
+            let step = canvas(config, catalog, &pass);
+            let Canvas { graph, stats, best, canvas, entropy, logits } = step;
             let plan = Plan::new(graph, &self.model.0.weights, &mut self.memory).await?;
-            let outputs = Outputs { numbers, best, canvas, entropy, logits };
+            let outputs = Outputs { stats, best, canvas, entropy, logits };
             self.steps.insert((conditioned, traced), (plan, outputs));
         }
         Ok(())
     }
 
-    /// Where the canvas stands and what its places see.
-    fn write_places(&self, plan: &Plan) {
+    /// Writes RoPE tables and attention ranges of the canvas.
+    fn write_canvas_inputs(&self, plan: &Plan) {
         let config = &self.model.0.config;
         let (first, c, window) = (self.filled, config.canvas, config.decoder.window);
         write_positions(plan, config, first);
         let spans = |from: usize| [from as u32, (first + c) as u32].repeat(c);
         for (name, from) in [
-            // As many of the prompt as a place before the canvas would see, whichever place it is.
+            // All canvas positions see the window before the canvas' start.
             (CanvasInputs::SPANS_SLIDING, first.saturating_sub(window - 1)),
             (CanvasInputs::SPANS_GLOBAL, 0),
         ] {
@@ -259,7 +260,7 @@ impl Denoising {
     }
 
     fn write_step(&self, plan: &Plan, inputs: &StepInputs) -> Step {
-        plan.write_numbers(CanvasInputs::COLD, vec![inputs.temperature.recip()]);
+        plan.write_numbers(CanvasInputs::INVERSE_TEMPERATURE, vec![inputs.temperature.recip()]);
         plan.write_numbers(CanvasInputs::BOUND, vec![inputs.bound]);
         plan.write_numbers(CanvasInputs::UNIFORM, inputs.uniform.clone());
         plan.write_ids(CanvasInputs::NOISE, inputs.noise.clone());
@@ -283,7 +284,7 @@ fn write_positions(plan: &Plan, config: &DiffusionConfig, first: usize) {
         plan.write_numbers(Inputs::ROPE_SLIDING, table);
     }
     if let Some(head) = decoder.head(Kind::Global).filter(|_| plan.has(Inputs::ROPE_GLOBAL)) {
-        // The first quarter of the pairs turns, the others stand still.
+        // Only the first quarter of the pairs is rotated.
         let pairs = head / 2;
         let factors: Vec<f32> =
             (0..pairs).map(|i| if i < pairs / 4 { 1.0 } else { 1e30 }).collect();

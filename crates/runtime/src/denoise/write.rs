@@ -1,4 +1,4 @@
-//! Answers of models that denoise: block after block, until one ends the answer.
+//! Replies of block diffusion models, block by block.
 
 use std::ops::ControlFlow;
 
@@ -10,35 +10,35 @@ use crate::{
     generate::{ChatOptions, Done, Event, Finish, Prompt, ReplyText, rendered_prompt},
 };
 
-/// Blocks of an answer, at most, by default.
+/// Default maximum of blocks per reply.
 pub const USUAL_BLOCKS: usize = 4;
 
-/// How an answer is written.
+/// Options of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteOptions {
     /// How each block is denoised.
     pub denoise: DenoiseOptions,
-    /// Blocks, at most.
+    /// Maximum blocks.
     pub blocks: usize,
-    /// Tokens, at most; those of the last block after them are not told.
+    /// Maximum tokens; later tokens of the last block are dropped.
     pub tokens: Option<usize>,
-    /// Texts that end the answer.
+    /// Stop strings.
     pub stops: Vec<String>,
 }
 
-/// What an answer took so far.
+/// Counts of a reply so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Blocks that were denoised.
+    /// Denoised blocks.
     pub blocks: usize,
-    /// Steps of all of them.
+    /// Denoising steps of all blocks.
     pub steps: usize,
-    /// Tokens that count.
+    /// Reply tokens.
     pub tokens: usize,
 }
 
 impl Denoiser {
-    /// A conversation of text as the model wants it.
+    /// Renders a text conversation with the model's template.
     ///
     /// # Errors
     /// If the conversation cannot be rendered or has images or audio, or the model's vocabulary or template cannot be used.
@@ -67,13 +67,13 @@ pub struct Writing<'s, 'm> {
     reply: ReplyText,
     prompt_tokens: usize,
     written: Written,
-    /// The last block, which is read before the next one begins.
+    /// The last block, which is prefilled before the next one starts.
     unread: Vec<u32>,
     ended: bool,
 }
 
 impl<'s, 'm> Writing<'s, 'm> {
-    /// Reads a prompt, in place of what the session has read before.
+    /// Prefills a prompt, replacing the session's tokens.
     ///
     /// # Errors
     /// If the prompt is empty, leaves no space for a canvas or has unknown tokens, or the device fails.
@@ -102,18 +102,18 @@ impl<'s, 'm> Writing<'s, 'm> {
         })
     }
 
-    /// What it took so far.
+    /// Counts so far.
     pub fn written(&self) -> Written {
         self.written
     }
 
-    /// An event that needs no more blocks; the last one is [`Event::Done`].
+    /// The next event that is available without another block; the last one is [`Event::Done`].
     pub fn ready(&mut self) -> Option<Event> {
         self.reply.next()
     }
 
-    /// Denoises one more block, whose events [`Self::ready`] has; false after the end. `each` is told of every step and may end the
-    /// reply: a block that is not finished says nothing.
+    /// Denoises one more block, whose events [`Self::ready`] returns; false after the end. `each` is called after every step and may
+    /// cancel; an unfinished block is dropped.
     ///
     /// # Errors
     /// If the device fails.
@@ -129,8 +129,8 @@ impl<'s, 'm> Writing<'s, 'm> {
             return Ok(self.finish(Finish::Length));
         }
         if !self.unread.is_empty() {
-            let room = self.session.context() - self.session.filled();
-            if room < 2 * self.unread.len() {
+            let left = self.session.context() - self.session.filled();
+            if left < 2 * self.unread.len() {
                 return Ok(self.finish(Finish::Context));
             }
             let tokens = std::mem::take(&mut self.unread);
@@ -141,15 +141,15 @@ impl<'s, 'm> Writing<'s, 'm> {
         };
         self.written.blocks += 1;
         self.written.steps += block.steps;
-        if let Some(finish) = self.say(&block.tokens, most)? {
+        if let Some(finish) = self.append(&block.tokens, most)? {
             return Ok(self.finish(finish));
         }
         self.unread = block.tokens;
         Ok(true)
     }
 
-    /// Says a block up to where the answer ends, and why it does.
-    fn say(&mut self, tokens: &[u32], most: usize) -> Result<Option<Finish>, RuntimeError> {
+    /// Appends a block to the reply, up to its end; returns the finish reason if the reply ends.
+    fn append(&mut self, tokens: &[u32], most: usize) -> Result<Option<Finish>, RuntimeError> {
         let tokenizer = self.model.tokenizer()?;
         for id in tokens {
             if tokenizer.is_end(*id) {
@@ -166,7 +166,7 @@ impl<'s, 'm> Writing<'s, 'm> {
         Ok(None)
     }
 
-    /// Ends the answer; there are no more blocks.
+    /// Ends the reply.
     fn finish(&mut self, finish: Finish) -> bool {
         self.ended = true;
         self.reply.finish(Done {

@@ -1,5 +1,5 @@
-//! The state of one completion, apart from the session that computes it: which token comes next, what the tokens say, and when it
-//! ends. One session drives one completion; a scheduler drives many.
+//! The state of one completion, independent of the session that computes it: sampling, decoding of text, and the end. A session drives
+//! one completion; the scheduler drives many.
 
 use std::rc::Rc;
 
@@ -19,30 +19,30 @@ use crate::{
     session::DeviceSampling,
 };
 
-/// How tokens are chosen.
-enum Chooser {
+/// Where tokens are sampled.
+enum SamplingPlace {
     /// On the device.
     Device(DeviceSampling),
-    /// On the host, from all logits: filters that need them, or the tokens so far.
+    /// On the host, for filters that need all logits or the previous tokens.
     Host(Box<Sampler>),
 }
 
 /// Where the next token of a completion comes from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NextToken {
-    /// The device chooses it; [`Completion::accept`] takes it.
+    /// The device samples it; pass it to [`Completion::accept`].
     FromDevice(DeviceSampling),
-    /// [`Completion::choose`] chooses it from the logits of the last token.
+    /// [`Completion::choose`] samples it from the logits of the last token.
     FromLogits,
-    /// There is none: the completion has just ended, as its last events say.
+    /// None: the completion has just ended.
     Ended,
 }
 
-/// One completion: how its tokens are chosen and what they say.
+/// One completion.
 pub struct Completion {
     tokenizer: Rc<Tokenizer>,
-    chooser: Chooser,
-    /// What the reply is constrained to, and how far it is.
+    sampling: SamplingPlace,
+    /// The constraint on the reply and its state.
     constraint: Option<ConstraintState>,
     options: SamplingOptions,
     reply: ReplyText,
@@ -56,7 +56,7 @@ impl Completion {
     /// A completion of a prompt, before its first token.
     ///
     /// # Errors
-    /// If the prompt is empty, the model has no vocabulary or the options make no sense.
+    /// If the prompt is empty, the model has no vocabulary or the options are invalid.
     pub fn new(
         model: &Model,
         prompt: &Prompt,
@@ -66,7 +66,7 @@ impl Completion {
         Self::prepared(model, prompt, options, seed, None)
     }
 
-    /// The same, constrained; thinking before the reply is not.
+    /// A constrained completion; thinking before the reply is not constrained.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -91,12 +91,12 @@ impl Completion {
             return Err(RuntimeError::EmptyPrompt);
         }
         let tokenizer = model.shared_tokenizer()?;
-        let chooser = match device_sampling::on_device(options, seed) {
+        let sampling = match device_sampling::on_device(options, seed) {
             Some(sampling) if constraint.is_none() => {
                 options.validate()?;
-                Chooser::Device(sampling)
+                SamplingPlace::Device(sampling)
             }
-            _ => Chooser::Host(Box::new(host_sampler(&tokenizer, prompt, options, seed)?)),
+            _ => SamplingPlace::Host(Box::new(host_sampler(&tokenizer, prompt, options, seed)?)),
         };
         let parser = prompt.parser.clone();
         let in_thought = parser.as_ref().is_some_and(|parser| parser.start == Start::Thinking);
@@ -104,11 +104,11 @@ impl Completion {
             ConstraintState::new(constraint, &tokenizer, prompt.thinks, in_thought)
         });
         let reply = ReplyText::new(Rc::clone(&tokenizer), parser, &options.stop);
-        // A constrained reply is text as it comes: markers in it mean nothing.
+        // A constrained reply is plain text: markers in it have no meaning.
         let plain = constraint.as_ref().is_some_and(ConstraintState::in_answer);
         Ok(Self {
             tokenizer,
-            chooser,
+            sampling,
             constraint,
             options: options.clone(),
             reply: if plain { reply.plain() } else { reply },
@@ -119,7 +119,7 @@ impl Completion {
         })
     }
 
-    /// Says how many tokens of the prompt were in the KV cache already.
+    /// Sets the number of prompt tokens that were in the KV cache already.
     pub fn set_cached(&mut self, tokens: usize) {
         self.cached_tokens = tokens;
     }
@@ -134,28 +134,28 @@ impl Completion {
             self.finish(Finish::Length);
             return Some(NextToken::Ended);
         }
-        Some(match &self.chooser {
-            Chooser::Device(sampling) => NextToken::FromDevice(*sampling),
-            Chooser::Host(_) => NextToken::FromLogits,
+        Some(match &self.sampling {
+            SamplingPlace::Device(sampling) => NextToken::FromDevice(*sampling),
+            SamplingPlace::Host(_) => NextToken::FromLogits,
         })
     }
 
-    /// How many more tokens it may have before its limit ends it.
+    /// Tokens left until the token limit.
     pub fn remaining(&self) -> usize {
         let limit = usize::try_from(self.options.num_predict).unwrap_or(usize::MAX);
         limit.saturating_sub(self.answer_tokens)
     }
 
-    /// Chooses the next token from the logits of the last one; [`Self::accept`] takes it.
+    /// Samples the next token from the logits of the last one; pass it to [`Self::accept`].
     ///
     /// # Errors
     /// If the constraint cannot be followed.
     ///
     /// # Panics
-    /// If the device chooses its tokens.
+    /// If tokens are sampled on the device.
     pub fn choose(&mut self, logits: &[f32]) -> Result<u32, RuntimeError> {
-        let Chooser::Host(sampler) = &mut self.chooser else {
-            panic!("tokens of this completion are chosen on the device")
+        let SamplingPlace::Host(sampler) = &mut self.sampling else {
+            panic!("tokens of this completion are sampled on the device")
         };
         let id = match &mut self.constraint {
             None => sampler.sample(logits)?.id,
@@ -173,7 +173,7 @@ impl Completion {
         Ok(id)
     }
 
-    /// Takes the next token; its events are ready afterwards.
+    /// Appends the next token; its events are available afterwards.
     ///
     /// # Errors
     /// If the constraint cannot be followed.
@@ -190,29 +190,29 @@ impl Completion {
         Ok(())
     }
 
-    /// An event that has not been told.
+    /// The next event that was not returned yet.
     pub fn event(&mut self) -> Option<Event> {
         self.reply.next()
     }
 
-    /// Whether nothing but events that are ready will come.
+    /// Whether the completion has ended; events may still be available.
     pub fn ended(&self) -> bool {
         self.ended
     }
 
-    /// Ends it because the context is full.
+    /// Ends the completion because the context is full.
     pub fn context_full(&mut self) {
         self.finish(Finish::Context);
     }
 
-    /// Ends it here; text that was held back and the end are still reported.
+    /// Cancels the completion; text that was held back and the end are still reported.
     pub fn cancel(&mut self) {
         if !self.ended {
             self.finish(Finish::Cancelled);
         }
     }
 
-    /// Tells the constraint which token came; true if nothing can follow it.
+    /// Advances the constraint by a token; true if the reply is complete.
     fn follow(&mut self, id: u32) -> Result<bool, RuntimeError> {
         let Some(constraint) = &mut self.constraint else { return Ok(false) };
         let role = constraint.accept(id)?;
@@ -233,7 +233,7 @@ impl Completion {
     }
 }
 
-/// A sampler that has seen the prompt.
+/// A sampler with the prompt as history.
 fn host_sampler(
     tokenizer: &Tokenizer,
     prompt: &Prompt,
@@ -244,14 +244,14 @@ fn host_sampler(
     if options.dry_multiplier != 0.0 {
         sampler = sampler.with_breakers(breakers(tokenizer, options));
     }
-    // Placeholders are no text that could be repeated.
+    // Placeholders are not text, so repetition penalties must not count them.
     let soft = |id: &u32| prompt.media.iter().any(|media| media.placeholder == *id);
     let text = prompt.tokens.iter().copied().filter(|id| !soft(id));
     sampler.accept_prompt(&text.collect::<Vec<_>>());
     Ok(sampler)
 }
 
-/// The texts at which DRY stops looking back, as this model's tokens.
+/// DRY sequence breakers as tokens.
 fn breakers(tokenizer: &Tokenizer, options: &SamplingOptions) -> SequenceBreakers {
     let pieces: Vec<_> =
         (0..tokenizer.token_count()).map(|id| (id, tokenizer.piece(id, Render::Plain))).collect();

@@ -1,25 +1,25 @@
-//! Constrained replies: which tokens may come next, and where thinking before the reply is free.
+//! Constrained replies: which tokens may come next. Thinking before the reply is not constrained.
 
 use rullama_tokenizer::Tokenizer;
 
-/// The tokens around a thought.
+/// The tokens around thinking.
 const THOUGHT: [&str; 2] = ["<|channel>", "<channel|>"];
 
-/// A constraint on a reply, and how far the reply is.
+/// A constraint on a reply, with its state.
 pub trait Constraint {
-    /// Works out what may come next; asked before each token of the answer.
+    /// Computes the allowed next tokens; called before each token of the reply.
     ///
     /// # Errors
-    /// If the form is too large to follow.
+    /// If the grammar exceeds its limits.
     fn prepare(&mut self) -> Result<(), ConstraintError>;
 
-    /// Whether this token may come next. Tokens that end an answer may where it is complete.
+    /// Whether this token may come next. End tokens are allowed once the reply is complete.
     fn allows(&self, id: u32) -> bool;
 
-    /// Takes the token that came; true if nothing but the end can follow.
+    /// Advances by a token; true if only the end can follow.
     ///
     /// # Errors
-    /// If the token was not allowed, or the form is too large to follow.
+    /// If the token was not allowed, or the grammar exceeds its limits.
     fn accept(&mut self, id: u32) -> Result<bool, ConstraintError>;
 }
 
@@ -27,37 +27,37 @@ pub trait Constraint {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConstraintError {
-    /// The schema is none, or uses what is not supported.
+    /// The schema is invalid or uses unsupported features.
     #[error("this JSON schema is not supported: {why}")]
     Schema {
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// The model has no token to end an answer with.
+    /// The model has no end-of-turn token.
     #[error("this model has no end-of-turn token, so its output cannot be constrained")]
     NoEnd,
-    /// There are more token texts than the table of them can hold.
+    /// The vocabulary is too large for the token trie.
     #[error("this model's vocabulary is too large for constrained output: {bytes} bytes")]
     Vocabulary {
         /// Bytes of all token texts.
         bytes: usize,
     },
-    /// The form grew out of bounds while it was followed.
+    /// The grammar exceeded its limits during generation.
     #[error("cannot constrain the output any further; try a simpler schema: {why}")]
     Lost {
-        /// What happened.
+        /// The reason.
         why: String,
     },
 }
 
-/// Where an answer is.
+/// Phase of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// At the beginning: a thought or the answer may begin.
+    /// At the start: thinking or the reply may begin.
     Fresh,
-    /// Inside a thought, which is free but for ending the whole.
+    /// Inside thinking, where every token but an end token is allowed.
     Thought,
-    /// In the answer.
+    /// In the constrained reply.
     Answer,
 }
 
@@ -66,11 +66,11 @@ enum Phase {
 pub(super) enum Role {
     Thought,
     Answer,
-    /// The answer, which is complete with it.
+    /// The last token of the reply.
     End,
 }
 
-/// A constraint over the answer, after a thought that is free.
+/// A constraint on the reply, after unconstrained thinking.
 pub(super) struct ConstraintState {
     constraint: Box<dyn Constraint>,
     phase: Phase,
@@ -79,7 +79,7 @@ pub(super) struct ConstraintState {
 }
 
 impl ConstraintState {
-    /// `thinks` says that a thought may come first, `in_thought` that the prompt has opened one.
+    /// `thinks`: thinking may come first; `in_thought`: the prompt ends inside thinking.
     pub(super) fn new(
         constraint: Box<dyn Constraint>,
         tokenizer: &Tokenizer,
@@ -95,7 +95,7 @@ impl ConstraintState {
         Self { constraint, phase, open, close }
     }
 
-    /// Whether all that comes is the answer.
+    /// Whether thinking is over or disabled.
     pub(super) fn in_answer(&self) -> bool {
         self.phase == Phase::Answer
     }
@@ -112,7 +112,7 @@ impl ConstraintState {
         }
     }
 
-    /// Takes a token that does not end the whole.
+    /// Advances by a token that is not an end token.
     pub(super) fn accept(&mut self, id: u32) -> Result<Role, ConstraintError> {
         match self.phase {
             Phase::Fresh if Some(id) == self.open => self.phase = Phase::Thought,

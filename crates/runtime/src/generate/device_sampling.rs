@@ -1,10 +1,10 @@
-//! Which options the device can follow by itself.
+//! Sampling options that the device supports.
 
 use rullama_engine::ops::{Draw, TopK};
 
 use crate::{options::SamplingOptions, session::DeviceSampling};
 
-/// How the device chooses tokens under these options; `None` where they need all logits or the history on the host.
+/// Device sampling for these options; `None` if they need all logits or the history on the host.
 pub(super) fn on_device(options: &SamplingOptions, seed: u32) -> Option<DeviceSampling> {
     let defaults = SamplingOptions::default();
     let penalised = options.repeat_last_n != 0
@@ -43,7 +43,7 @@ mod tests {
     use crate::{options::SamplingOptions, session::DeviceSampling};
 
     #[test]
-    fn what_the_device_can_do() {
+    fn options_supported_by_the_device() {
         let with = |change: fn(&mut SamplingOptions)| {
             let mut options = SamplingOptions::default();
             change(&mut options);

@@ -1,4 +1,4 @@
-//! Replies constrained to JSON, by llguidance: any object, or what a schema describes.
+//! Replies constrained to JSON by llguidance: any object, or a schema.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use super::constraint::{Constraint, ConstraintError};
 
-/// Longer tokens are never chosen; the longest of known vocabularies is far shorter.
+/// Longer tokens are never allowed; known vocabularies have far shorter ones.
 const LONGEST_TOKEN: usize = 256;
-/// The table of token texts counts its nodes in 22 bits.
+/// The token trie counts its nodes in 22 bits.
 const MOST_BYTES: usize = 1 << 22;
-/// White space between values. Bounded, as models without an idea what to say next may never leave it.
+/// White space between values, bounded because weak models may otherwise emit it forever.
 const SPACE: &str = r"[ \t\n\r]{1,32}";
 
-/// A JSON format prepared for a model's vocabulary; every reply takes its own [`Constraint`] from it.
+/// A JSON format compiled for a model's vocabulary; every reply gets its own [`Constraint`].
 #[derive(Clone)]
 pub struct JsonFormat(Matcher);
 
@@ -27,15 +27,15 @@ impl JsonFormat {
     /// Any JSON object.
     ///
     /// # Errors
-    /// If the vocabulary does not allow it.
+    /// If the vocabulary does not support it.
     pub fn object(tokenizer: &Tokenizer) -> Result<Self, ConstraintError> {
         Self::schema(tokenizer, json!({ "type": "object" }))
     }
 
-    /// What a JSON schema describes.
+    /// JSON that matches a schema.
     ///
     /// # Errors
-    /// If it is no schema, or uses what is not supported.
+    /// If the schema is invalid or uses unsupported features.
     pub fn schema(tokenizer: &Tokenizer, mut schema: Value) -> Result<Self, ConstraintError> {
         match &mut schema {
             Value::Object(keys) => {
@@ -61,7 +61,7 @@ impl JsonFormat {
         }
     }
 
-    /// A constraint for one answer.
+    /// A constraint for one reply.
     pub fn constraint(&self) -> Box<dyn Constraint> {
         Box::new(Json { matcher: self.0.clone(), allowed: SimpleVob::new() })
     }
@@ -75,7 +75,7 @@ impl std::fmt::Debug for JsonFormat {
 
 struct Json {
     matcher: Matcher,
-    /// What may come next.
+    /// Allowed next tokens.
     allowed: SimpleVob,
 }
 
@@ -95,12 +95,12 @@ impl Constraint for Json {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
+#[expect(clippy::needless_pass_by_value, reason = "passed to `map_err`")]
 fn lost(error: impl ToString) -> ConstraintError {
     ConstraintError::Lost { why: error.to_string() }
 }
 
-/// The texts of all tokens that may be part of an answer, as a tree.
+/// A trie of the texts of all tokens that may be part of a reply.
 fn vocabulary(tokenizer: &Tokenizer) -> Result<TokEnv, ConstraintError> {
     let ends: Vec<u32> = tokenizer.eot().into_iter().chain(tokenizer.eos()).collect();
     let Some(end) = ends.first() else { return Err(ConstraintError::NoEnd) };
@@ -118,10 +118,10 @@ fn vocabulary(tokenizer: &Tokenizer) -> Result<TokEnv, ConstraintError> {
     Ok(Arc::new(ApproximateTokEnv::new(tree)))
 }
 
-/// The bytes a token adds to an answer; none if it must not be part of one.
+/// The bytes a token adds to a reply; empty if it is not allowed in one.
 fn text(tokenizer: &Tokenizer, id: u32) -> Vec<u8> {
     let text = tokenizer.piece(id, Render::Plain);
-    // The tree marks special tokens by this byte, which no text has.
+    // The trie marks special tokens by this byte, which no text contains.
     let special = text.contains(&TokTrie::SPECIAL_TOKEN_MARKER);
     if special || is_marker(&text) || text.len() > LONGEST_TOKEN {
         Vec::new()
@@ -130,8 +130,8 @@ fn text(tokenizer: &Tokenizer, id: u32) -> Vec<u8> {
     }
 }
 
-/// Whether a token is one of the chat's markers, which files may call text: `<|turn>`, `<turn|>`, `<|think|>`. The same characters in
-/// an answer are spelled in smaller pieces.
+/// Whether a token is a chat marker, which some files list as text: `<|turn>`, `<turn|>`, `<|think|>`. In a reply the same characters
+/// are spelled by smaller tokens.
 fn is_marker(text: &[u8]) -> bool {
     (text.starts_with(b"<|") && text.ends_with(b">"))
         || (text.starts_with(b"<") && text.ends_with(b"|>"))

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, rc::Rc};
 
-use rullama_chat::{Event as Said, Parser, ParserOptions};
+use rullama_chat::{Event as Parsed, Parser, ParserOptions};
 use rullama_tokenizer::{Render, Tokenizer, Utf8Stream};
 
 use super::{Done, Event};
@@ -16,7 +16,7 @@ pub(crate) struct ReplyText {
     stops: StopStrings,
     parser: Option<Parser>,
     events: VecDeque<Event>,
-    /// A stop string came.
+    /// Whether a stop string matched.
     stopped: bool,
 }
 
@@ -39,83 +39,83 @@ impl ReplyText {
         }
     }
 
-    /// All of it is text: markers in it mean nothing.
+    /// Treats the whole reply as text: markers in it have no meaning.
     pub(crate) fn plain(mut self) -> Self {
         self.parser = None;
         self
     }
 
-    /// An event that has not been reported.
+    /// The next event that was not returned yet.
     pub(crate) fn next(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Reports another event.
+    /// Queues an event.
     pub(crate) fn tell(&mut self, event: Event) {
         self.events.push_back(event);
     }
 
-    /// Appends a token; true if a stop string came.
+    /// Appends a token; true if a stop string matched.
     pub(crate) fn push(&mut self, id: u32) -> bool {
         let text = self.stream.push(&self.tokenizer.piece(id, self.render));
         let step = self.stops.push(&text);
-        self.say(&step.text);
+        self.push_text(&step.text);
         self.stopped = step.matched.is_some();
         self.stopped
     }
 
-    /// What comes from here on is text, whatever markers it has.
+    /// Treats the rest of the reply as text, even if it has markers.
     pub(crate) fn end_parser(&mut self) {
         if self.parser.is_some() {
-            self.say_rest();
+            self.flush_text();
             self.finish_parser();
         }
     }
 
     /// Ends the reply.
     pub(crate) fn finish(&mut self, done: Done) {
-        // After a stop string nothing follows.
+        // Text after a stop string is dropped.
         if !self.stopped {
-            self.say_rest();
+            self.flush_text();
         }
         self.finish_parser();
         self.events.push_back(Event::Done(done));
     }
 
     /// Reports text that was held back.
-    fn say_rest(&mut self) {
+    fn flush_text(&mut self) {
         let rest = self.stops.finish() + &self.stream.finish();
-        self.say(&rest);
+        self.push_text(&rest);
     }
 
     fn finish_parser(&mut self) {
         if let Some(mut parser) = self.parser.take() {
-            let mut said = Vec::new();
-            parser.finish(&mut said);
-            self.events.extend(said.into_iter().map(event));
+            let mut parsed = Vec::new();
+            parser.finish(&mut parsed);
+            self.events.extend(parsed.into_iter().map(event));
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
         match &mut self.parser {
             None => self.events.push_back(Event::Text(text.into())),
             Some(parser) => {
-                let mut said = Vec::new();
-                parser.push(text, &mut said);
-                self.events.extend(said.into_iter().map(event));
+                let mut parsed = Vec::new();
+                parser.push(text, &mut parsed);
+                self.events.extend(parsed.into_iter().map(event));
             }
         }
     }
 }
 
-fn event(said: Said) -> Event {
-    match said {
-        Said::Thinking(text) => Event::Thinking(text),
-        Said::Text(text) => Event::Text(text),
-        Said::ToolCall { index, name, arguments } => Event::ToolCall { index, name, arguments },
-        Said::BadCall { raw } => Event::BadCall { raw },
+fn event(parsed: Parsed) -> Event {
+    match parsed {
+        Parsed::Thinking(text) => Event::Thinking(text),
+        Parsed::Text(text) => Event::Text(text),
+        Parsed::ToolCall { index, name, arguments } => Event::ToolCall { index, name, arguments },
+        Parsed::BadCall { raw } => Event::BadCall { raw },
     }
 }

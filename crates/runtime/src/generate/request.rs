@@ -10,28 +10,28 @@ use crate::{
     session::Media,
 };
 
-/// Tokens to continue, and how to read what comes.
+/// Tokens to continue, and how to parse the reply.
 #[derive(Debug, Clone)]
 pub struct Prompt {
     /// The tokens; images and audio have placeholders among them.
     pub tokens: Vec<u32>,
-    /// What stands in place of the placeholders, in order.
+    /// The media that replace the placeholders, in order.
     pub media: Vec<Media>,
-    /// How the answer is taken apart; `None` leaves it as it is.
+    /// How the reply is parsed; `None` reports it as plain text.
     pub parser: Option<ParserOptions>,
-    /// Whether the model may think before it answers, where the reply is constrained.
+    /// Whether the model may think before a constrained reply.
     pub thinks: bool,
 }
 
-/// How a conversation is turned into a prompt.
+/// Options for rendering a conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChatOptions {
-    /// Thoughts are not reported.
+    /// Whether thinking is not reported.
     pub hide_thinking: bool,
 }
 
 impl Prompt {
-    /// Plain text after a beginning-of-sequence token; the answer is reported as it comes.
+    /// Plain text after a beginning-of-sequence token; the reply is not parsed.
     ///
     /// # Errors
     /// If the model's vocabulary is broken.
@@ -45,13 +45,13 @@ impl Prompt {
         Self::tokens(tokens)
     }
 
-    /// Tokens as they are; the answer is reported as it comes.
+    /// Raw tokens; the reply is not parsed.
     pub fn tokens(tokens: Vec<u32>) -> Self {
         Self { tokens, media: Vec::new(), parser: None, thinks: false }
     }
 }
 
-/// A conversation of text as the model wants it.
+/// Renders a text conversation with the model's template.
 ///
 /// # Errors
 /// If the conversation cannot be rendered or has images or audio, or the model's template is not known.
@@ -63,10 +63,10 @@ pub fn prompt_of(
     prompt_with(model, conversation, &[], options)
 }
 
-/// A conversation as the model wants it, with what was encoded of its images, audio and videos, in order.
+/// Renders a conversation with its encoded images, audio and videos, in order.
 ///
 /// # Errors
-/// If the conversation cannot be rendered, has other media than were given, or the model's template is not known.
+/// If the conversation cannot be rendered, its media do not match `media`, or the model's template is not known.
 pub fn prompt_with(
     model: &Model,
     conversation: &Conversation,
@@ -76,7 +76,7 @@ pub fn prompt_with(
     rendered_prompt((model.tokenizer()?, &model.template()?), conversation, media, options)
 }
 
-/// The same for callers that have a vocabulary and a template but no model.
+/// Renders a conversation with a tokenizer and a template.
 pub(crate) fn rendered_prompt(
     (tokenizer, template): (&Tokenizer, &ChatTemplate),
     conversation: &Conversation,

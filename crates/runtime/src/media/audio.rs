@@ -1,4 +1,4 @@
-//! The audio encoder on a device: a conformer, or the single projection of models without one. Audio in, soft tokens out.
+//! The audio encoder: a conformer, or a single projection.
 
 use std::rc::Rc;
 
@@ -19,22 +19,22 @@ use rullama_models::{
 use super::encoder::{Architecture, Encoder, Input, Inputs, SoftTokens};
 use crate::{error::RuntimeError, session::Tap};
 
-/// How many rows before it a row attends to, as the weights were trained; some programs stop one short.
+/// Rows before it that a row attends to, as trained; some implementations use one fewer.
 pub const REACH: usize = 12;
 
-/// What an audio encoder computes.
+/// Architecture of an audio encoder.
 #[derive(Debug)]
 enum AudioArchitecture {
     Tower(Box<AudioConfig>, Clamps),
     Direct(DirectAudio),
 }
 
-/// A piece of audio.
+/// Size of a piece of audio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct PieceSize {
     /// Rows of features or samples.
     rows: usize,
-    /// How many rows before it a row attends to.
+    /// Rows before it that a row attends to.
     reach: usize,
 }
 
@@ -46,7 +46,7 @@ impl AudioEncoder {
     /// Loads the audio encoder of a projector file, or of a model file that contains it; `None` if there is none.
     ///
     /// # Errors
-    /// If it is broken, makes rows of another width than the decoder reads, or does not fit the device.
+    /// If it is broken, its output width differs from the decoder's, or it does not fit the device.
     pub async fn load(
         gguf: Rc<Gguf>,
         device: Device,
@@ -55,7 +55,7 @@ impl AudioEncoder {
         Ok(Encoder::load(gguf, device, width).await?.map(Self))
     }
 
-    /// Bytes on a GPU that the audio encoder of a file will take for the longest piece, as its header tells; 0 if there is none.
+    /// Estimated GPU bytes of a file's audio encoder for the longest piece, from its header; 0 if there is none.
     ///
     /// # Errors
     /// If it is broken.
@@ -68,7 +68,7 @@ impl AudioEncoder {
         self.0.gpu_bytes()
     }
 
-    /// The soft tokens of an audio clip, those of all its pieces in a row.
+    /// The soft tokens of an audio clip: those of its pieces, concatenated.
     ///
     /// # Errors
     /// If the clip is too short, or the device fails.
@@ -82,7 +82,7 @@ impl AudioEncoder {
         Ok(SoftTokens { count: values.len() / architecture.out(), values })
     }
 
-    /// Every named value on the way to the soft tokens of the clip's first piece.
+    /// Every tapped value for the clip's first piece.
     ///
     /// # Errors
     /// As [`Self::encode`].
@@ -92,7 +92,7 @@ impl AudioEncoder {
         self.0.trace(PieceSize { rows, reach }, inputs).await
     }
 
-    /// What the clip's first piece costs, and how long its dispatches take where the device has clocks.
+    /// Cost of the clip's first piece, and a profile if the device has timestamps.
     ///
     /// # Errors
     /// As [`Self::encode`].
@@ -104,7 +104,7 @@ impl AudioEncoder {
 }
 
 impl AudioArchitecture {
-    /// What goes through the encoder at once. Without a conformer, frames are independent: a clip may have any length.
+    /// Pieces that are encoded separately. Without a conformer, frames are independent: a clip may have any length.
     fn pieces<'a>(&self, audio: &'a Audio) -> Result<Vec<&'a [f32]>, MediaError> {
         match self {
             Self::Tower(..) => audio.pieces(),
@@ -150,7 +150,7 @@ impl Architecture for AudioArchitecture {
 
     fn clamped(&mut self) -> Option<(Vec<String>, &mut Clamps)> {
         match self {
-            Self::Tower(config, clamps) => Some((config.products(), clamps)),
+            Self::Tower(config, clamps) => Some((config.clamped_linears(), clamps)),
             Self::Direct(_) => None,
         }
     }

@@ -1,4 +1,4 @@
-//! What the vision and the audio encoder share: loading, clamps, and passes over an image or a piece of audio.
+//! Shared parts of the vision and audio encoders: loading, clamps, and passes.
 
 use std::{cell::RefCell, collections::HashMap, ops::ControlFlow, rc::Rc, task::Poll};
 
@@ -20,46 +20,46 @@ use crate::{
     session::{Tap, keep_tapped, tap},
 };
 
-/// Embeddings that stand in a prompt where an image or audio clip is.
+/// Embeddings of an image or audio clip in a prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SoftTokens {
-    /// How many.
+    /// Number of soft tokens.
     pub count: usize,
-    /// Their numbers, row by row.
+    /// Their elements, row-major.
     pub values: Vec<f32>,
 }
 
-/// What the host writes before a pass.
+/// Inputs that the host writes before a pass.
 pub(super) type Inputs = Vec<(&'static str, Input)>;
 
 /// An input of a graph.
 pub(super) enum Input {
-    /// Numbers.
+    /// f32 values.
     F32(Vec<f32>),
-    /// Words, as bytes.
+    /// `u32` words, as bytes.
     Words(Vec<u8>),
 }
 
-/// What an encoder computes, as a file describes it.
+/// Architecture of an encoder.
 pub(super) trait Architecture: Sized {
-    /// What a graph is made for: the size of an image, or the length of a piece of audio.
+    /// Size that a graph is built for: of an image, or of a piece of audio.
     type Size: Copy + PartialEq;
     /// A tensor that holds all clamps, in some files.
     const PACKED_CLAMPS: Option<&'static str>;
 
-    /// That of a file, without its clamps; `None` if the file has none.
+    /// Reads the architecture from a file, without clamps; `None` if the file has no such encoder.
     fn of_file(gguf: &Gguf) -> Result<Option<Self>, RuntimeError>;
-    /// The matmuls that have clamps, and where the clamps go.
+    /// Names of clamped matmuls, and the destination of their clamps.
     fn clamped(&mut self) -> Option<(Vec<String>, &mut Clamps)>;
     /// Width of a soft token.
     fn out(&self) -> usize;
-    /// The tensors it needs.
+    /// The expected tensors.
     fn expected(&self) -> Vec<Expected>;
-    /// The smallest size: its graph names every weight.
+    /// The smallest size; its graph uses every weight.
     fn smallest(&self) -> Self::Size;
     /// The size that memory is estimated for.
     fn usual(&self) -> Self::Size;
-    /// The graph for a size, on a device whose kernels can address so many bytes of a value.
+    /// The graph for a size, on a device that can bind at most `most_bytes` of a value.
     fn graph(&self, catalog: &Catalog, size: Self::Size, most_bytes: u64) -> EncoderGraph;
     /// Rows of a pass.
     fn rows(size: Self::Size) -> usize;
@@ -100,7 +100,7 @@ impl<A: Architecture> Encoder<A> {
         Ok(Some(Self { gguf, device, architecture, catalog, weights, last: Last::default() }))
     }
 
-    /// Bytes on a GPU that the encoder of a file will take for an input of the usual size, as its header tells; 0 if there is none.
+    /// Estimated GPU bytes of a file's encoder for an input of the usual size, from its header; 0 if there is none.
     pub(super) fn memory_of_file(gguf: &Gguf) -> Result<u64, RuntimeError> {
         let Some(architecture) = A::of_file(gguf)? else { return Ok(0) };
         let catalog = Catalog::of_file(gguf, &architecture.expected())?;
@@ -117,7 +117,7 @@ impl<A: Architecture> Encoder<A> {
         self.weights.gpu_bytes() + self.last.gpu_bytes()
     }
 
-    /// The numbers of the soft tokens of one input.
+    /// The soft tokens of one input, row-major.
     pub(super) async fn encode(
         &self,
         size: A::Size,
@@ -126,7 +126,7 @@ impl<A: Architecture> Encoder<A> {
         self.prepared(size).await?.run(inputs, A::rows(size)).await
     }
 
-    /// Every named value on the way to the soft tokens.
+    /// Every tapped value.
     pub(super) async fn trace(
         &self,
         size: A::Size,
@@ -140,7 +140,7 @@ impl<A: Architecture> Encoder<A> {
         Ok(names.iter().zip(data).map(|(info, data)| tap(info, data)).collect())
     }
 
-    /// What an input of this size costs, and how long its dispatches take where the device has clocks.
+    /// Cost of an input of this size, and a profile if the device has timestamps.
     pub(super) async fn profile(
         &self,
         size: A::Size,
@@ -150,7 +150,7 @@ impl<A: Architecture> Encoder<A> {
         Ok((prepared.plan.cost(&step), prepared.plan.profile(&step).await?))
     }
 
-    /// The graph for this size, prepared if the last one was for another.
+    /// The prepared graph for this size; the last one is reused.
     async fn prepared(&self, size: A::Size) -> Result<Rc<PreparedGraph>, RuntimeError> {
         if let Some(prepared) = self.last.get(&size) {
             return Ok(prepared);
@@ -185,21 +185,21 @@ async fn clamps(
     let tensors: Vec<_> =
         Clamps::tensors(matmuls).iter().filter_map(|name| gguf.tensor(name)).collect();
     if let Some(tensor) = tensors.iter().find(|tensor| tensor.elements() != 1) {
-        let (name, found) = (tensor.name().to_owned(), format!("{} numbers", tensor.elements()));
-        let (wanted, keys) = ("one number".to_owned(), "clamps of matmuls");
+        let (name, found) = (tensor.name().to_owned(), format!("{} values", tensor.elements()));
+        let (wanted, keys) = ("one value".to_owned(), "clamps of matmuls");
         return Err(ModelError::WrongShape { name, found, wanted, keys }.into());
     }
-    let numbers = gguf.scattered_f32(&tensors).await?;
+    let values = gguf.scattered_f32(&tensors).await?;
     let names = tensors.iter().map(|tensor| tensor.name().to_owned());
-    let numbers: HashMap<_, _> = names.zip(numbers).collect();
+    let scalars: HashMap<_, _> = names.zip(values).collect();
     let packed = match packed.and_then(|name| gguf.tensor(name)) {
         Some(tensor) => gguf.rows_f32(tensor, 0..tensor.rows()).await?,
         None => Vec::new(),
     };
-    Ok(Clamps::new(matmuls, &numbers, &packed))
+    Ok(Clamps::new(matmuls, &scalars, &packed))
 }
 
-/// A graph with its plan, and the value it is run for.
+/// A plan and its result.
 #[derive(Debug)]
 struct PreparedGraph {
     plan: Plan,
@@ -211,13 +211,13 @@ impl PreparedGraph {
     fn write(&self, inputs: Inputs) {
         for (name, input) in inputs {
             match input {
-                Input::F32(numbers) => self.plan.write_numbers(name, numbers),
+                Input::F32(values) => self.plan.write_numbers(name, values),
                 Input::Words(bytes) => self.plan.write_words(name, &bytes),
             }
         }
     }
 
-    /// One pass over so many rows, and its result.
+    /// Runs one pass over this number of rows and returns its result.
     async fn run(&self, inputs: Inputs, rows: usize) -> Result<Vec<f32>, RuntimeError> {
         let mut data = self.run_reading(inputs, rows, &[self.result]).await?;
         Ok(match data.pop() {
@@ -226,7 +226,7 @@ impl PreparedGraph {
         })
     }
 
-    /// One pass over so many rows, and some of its values.
+    /// Runs one pass over this number of rows and reads back values.
     async fn run_reading(
         &self,
         inputs: Inputs,
@@ -236,13 +236,13 @@ impl PreparedGraph {
         self.write(inputs);
         let arriving = self.plan.run_reading(&step(rows), values).await?;
         yield_once().await;
-        // Frames and pieces come one after the other: the next one's commands are recorded while the device computes this one.
+        // Frames and pieces often follow each other: record the commands of the next pass while the device is busy.
         self.plan.prepare();
         Ok(arriving.wait().await?)
     }
 }
 
-/// The graph that was run last, and the size it was made for: images often come in one size, and so do the pieces of long audio.
+/// The last graph and its size: consecutive images and pieces of audio often have the same size.
 #[derive(Debug)]
 struct Last<K>(RefCell<Option<(K, Rc<PreparedGraph>)>>);
 
@@ -297,17 +297,16 @@ mod tests {
 
     use super::{RuntimeError, clamps};
 
-    /// The clamp `q.input_max`, as so many numbers.
-    fn file(numbers: &[f32]) -> Gguf {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
-        let writer =
-            Writer::new().tensor("q.input_max", &[numbers.len() as u64], DType::F32, bytes);
+    /// A file with the clamp `q.input_max`, with these values.
+    fn file(values: &[f32]) -> Gguf {
+        let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let writer = Writer::new().tensor("q.input_max", &[values.len() as u64], DType::F32, bytes);
         let source = MemorySource::new("limits.gguf", writer.finish().expect("a file"));
         pollster::block_on(Gguf::open(Rc::new(source))).expect("it opens")
     }
 
     #[test]
-    fn clamps_are_single_numbers() {
+    fn clamps_are_scalars() {
         let matmuls = ["q".to_owned(), "k".to_owned()];
         let found = pollster::block_on(clamps(&file(&[2.5]), &matmuls, None)).expect("a limit");
         let unlimited = f32::INFINITY;

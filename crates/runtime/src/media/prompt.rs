@@ -1,4 +1,4 @@
-//! Images and audio in a rendered conversation: the template's markers, repeated once for each soft token.
+//! Media in a rendered conversation: the template's marker is repeated once per soft token.
 
 use rullama_chat::{Prompt, Span};
 use rullama_tokenizer::Tokenizer;
@@ -9,7 +9,7 @@ use crate::{error::RuntimeError, session::Media};
 const KINDS: [MediaKind; 3] = [MediaKind::Image, MediaKind::Audio, MediaKind::Video];
 
 impl MediaKind {
-    /// The token that stands in a prompt, once for each soft token; templates write one for the whole.
+    /// The placeholder token, once per soft token; templates write one per medium.
     pub fn marker(self) -> &'static str {
         match self {
             Self::Image => "<|image|>",
@@ -27,7 +27,7 @@ impl MediaKind {
         tokenizer.id_of(marker).ok_or(RuntimeError::NoMarker { marker })
     }
 
-    /// What stands before and after the soft tokens.
+    /// Markers before and after the soft tokens.
     fn ends(self) -> (&'static str, &'static str) {
         match self {
             Self::Image | Self::Video => ("<|image>", "<image|>"),
@@ -35,7 +35,7 @@ impl MediaKind {
         }
     }
 
-    /// Whether soft tokens see each other: those of an image lie beside each other, those of an audio clip follow each other.
+    /// Whether soft tokens attend to each other bidirectionally: those of images do, those of audio do not.
     pub fn is_whole(self) -> bool {
         self != Self::Audio
     }
@@ -50,7 +50,7 @@ impl MediaKind {
 }
 
 impl EncodedMedia {
-    /// What stands in the prompt.
+    /// The text in the prompt.
     fn text(&self) -> String {
         let (opening, closing) = self.kind.ends();
         let piece = |piece: &Piece| {
@@ -62,15 +62,15 @@ impl EncodedMedia {
         self.pieces.iter().map(piece).collect::<Vec<_>>().join(" ")
     }
 
-    /// What stands in place of its placeholders.
+    /// The media that replace its placeholders.
     pub fn media(&self, placeholder: u32) -> impl Iterator<Item = Media> {
         let whole = self.kind.is_whole();
         self.pieces.iter().map(move |piece| Media { placeholder, rows: piece.rows.clone(), whole })
     }
 }
 
-/// The spans of a prompt with a placeholder for each soft token, and the media that replace the placeholders; both in the prompt's
-/// order. Media of a kind are given in the order of their places.
+/// The spans of a prompt with a placeholder for each soft token, and the media that replace the placeholders, both in prompt order.
+/// `encoded` has the media of each kind in the order of their markers.
 pub(crate) fn spread(
     prompt: &Prompt,
     encoded: &[EncodedMedia],
@@ -82,8 +82,8 @@ pub(crate) fn spread(
     for span in prompt.spans() {
         let mut text = String::new();
         let mut rest = span.text.as_str();
-        // Only the template's own markers are places; what a user writes is text.
-        while let Some((at, kind)) = next_place(rest).filter(|_| span.trusted) {
+        // Only the template's own markers count; markers in user text are text.
+        while let Some((at, kind)) = next_marker(rest).filter(|_| span.trusted) {
             places[kind] += 1;
             text.push_str(&rest[..at]);
             if let Some(encoded) = waiting[kind].next() {
@@ -104,8 +104,8 @@ pub(crate) fn spread(
     Ok((spans, media))
 }
 
-/// The first place in a text, and the index of its kind.
-fn next_place(text: &str) -> Option<(usize, usize)> {
+/// The first marker in a text, and the index of its kind.
+fn next_marker(text: &str) -> Option<(usize, usize)> {
     let places = KINDS.iter().enumerate();
     places.filter_map(|(kind, known)| Some((text.find(known.marker())?, kind))).min()
 }

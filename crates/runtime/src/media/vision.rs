@@ -1,5 +1,4 @@
-//! The vision encoder on a device: a transformer over patches, or the single projection of models without one. Images in, soft
-//! tokens out.
+//! The vision encoder: a transformer over patches, or a single projection.
 
 use std::{borrow::Cow, rc::Rc};
 
@@ -20,18 +19,18 @@ use rullama_models::{
 use super::encoder::{Architecture, Encoder, Input, Inputs, SoftTokens};
 use crate::{error::RuntimeError, session::Tap};
 
-/// The learned position embeddings; their rows are read as images need them.
+/// The learned position embeddings; rows are read from the file when needed.
 const POSITIONS: &str = "v.position_embd.weight";
 
-/// Columns and rows of soft tokens that fill the usual budget.
+/// Columns and rows of soft tokens that fill the default budget.
 const USUAL: (usize, usize) = (20, 14);
 
-/// How large an image becomes before it is encoded.
+/// Size of an image before it is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageSize {
-    /// Resized to fill so many soft tokens.
+    /// Resized to fill a budget of soft tokens.
     Fill(Budget),
-    /// As it is; its sides must be multiples of a soft token's.
+    /// Not resized; its sides must be multiples of a soft token's.
     Native,
 }
 
@@ -41,7 +40,7 @@ impl Default for ImageSize {
     }
 }
 
-/// What a vision encoder computes.
+/// Architecture of a vision encoder.
 #[derive(Debug)]
 enum VisionArchitecture {
     Tower(Box<VisionConfig>, Clamps),
@@ -56,7 +55,7 @@ impl VisionEncoder {
     /// Loads the vision encoder of a projector file, or of a model file that contains it; `None` if there is none.
     ///
     /// # Errors
-    /// If it is broken, makes rows of another width than the decoder reads, or does not fit the device.
+    /// If it is broken, its output width differs from the decoder's, or it does not fit the device.
     pub async fn load(
         gguf: Rc<Gguf>,
         device: Device,
@@ -65,8 +64,7 @@ impl VisionEncoder {
         Ok(Encoder::load(gguf, device, width).await?.map(Self))
     }
 
-    /// Bytes on a GPU that the vision encoder of a file will take for an image of the usual size, as its header tells; 0 if there is
-    /// none.
+    /// Estimated GPU bytes of a file's vision encoder for an image of the usual size, from its header; 0 if there is none.
     ///
     /// # Errors
     /// If it is broken.
@@ -89,7 +87,7 @@ impl VisionEncoder {
         Ok(SoftTokens { count: values.len() / self.0.architecture.out(), values })
     }
 
-    /// Every named value on the way to the soft tokens.
+    /// Every tapped value.
     ///
     /// # Errors
     /// As [`Self::encode`].
@@ -98,7 +96,7 @@ impl VisionEncoder {
         self.0.trace(grid, inputs).await
     }
 
-    /// What an image costs, and how long its dispatches take where the device has clocks.
+    /// Cost of an image, and a profile if the device has timestamps.
     ///
     /// # Errors
     /// As [`Self::encode`].
@@ -114,9 +112,9 @@ impl VisionEncoder {
 
 /// Sizes that both architectures have.
 struct Shape {
-    /// Pixels of a patch's side.
+    /// Patch side in pixels.
     side: usize,
-    /// Patches of a soft token's side.
+    /// Patches per soft token along each axis.
     pool: usize,
     positions: usize,
     width: usize,
@@ -140,7 +138,7 @@ impl VisionArchitecture {
     /// The grid of patches of an image, and its pixels.
     fn prepare(&self, image: &Image, size: ImageSize) -> Result<(Grid, Inputs), RuntimeError> {
         let image = match size {
-            // An image that fills its tokens already is not copied.
+            // An image of the target size is not copied.
             ImageSize::Fill(budget) if image.size().target(budget) != image.size() => {
                 Cow::Owned(image.fill(budget))
             }
@@ -162,7 +160,7 @@ impl VisionArchitecture {
         Ok((grid, vec![(VisionInputs::PIXELS, pixels)]))
     }
 
-    /// The position embeddings of each patch's column and row, added up.
+    /// Sum of the position embeddings of each patch's column and row.
     async fn positions(&self, gguf: &Gguf, grid: Grid) -> Result<Vec<f32>, RuntimeError> {
         let missing = || ModelError::MissingTensors { names: vec![POSITIONS.into()] };
         let tensor = gguf.tensor(POSITIONS).ok_or_else(missing)?;
@@ -199,7 +197,7 @@ impl Architecture for VisionArchitecture {
 
     fn clamped(&mut self) -> Option<(Vec<String>, &mut Clamps)> {
         match self {
-            Self::Tower(config, clamps) => Some((config.products(), clamps)),
+            Self::Tower(config, clamps) => Some((config.clamped_linears(), clamps)),
             Self::Direct(_) => None,
         }
     }

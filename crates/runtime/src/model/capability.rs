@@ -1,4 +1,4 @@
-//! What a model can do, by its file's header.
+//! Capabilities of a model, from its file's header.
 
 use rullama_chat::Family;
 use rullama_gguf::Gguf;
@@ -6,27 +6,27 @@ use rullama_gguf::Gguf;
 use super::ModelKind;
 use crate::vocabulary;
 
-/// Something that can be done with a model.
+/// A capability of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
-    /// It writes text.
+    /// Generates text.
     Text,
-    /// It takes images.
+    /// Accepts images.
     Images,
-    /// It takes audio.
+    /// Accepts audio.
     Audio,
-    /// It calls tools.
+    /// Calls tools.
     Tools,
-    /// It can think before it answers.
+    /// Can think before it replies.
     Thinking,
-    /// It makes embeddings.
+    /// Computes embeddings.
     Embeddings,
-    /// Adapters can be trained for it.
+    /// Supports training of adapters.
     Training,
 }
 
 impl Capability {
-    /// A stable word for programs and people.
+    /// Stable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -39,17 +39,17 @@ impl Capability {
         }
     }
 
-    /// What this header promises; encoders in other files add to it.
+    /// Capabilities of this file; projector files add more.
     pub fn of(gguf: &Gguf) -> Vec<Self> {
         let kind = ModelKind::of(gguf);
         let family = vocabulary::template(gguf).ok().map(|template| template.family());
-        // Templates of no known family decide by themselves what they do with tools and thoughts.
+        // Templates of no known family are assumed to support tools and thinking.
         let knows = |does: fn(Family) -> bool| {
             kind.chats() && family.is_some_and(|family| family.is_none_or(does))
         };
         let has =
             |start: &str| gguf.tensors().iter().any(|tensor| tensor.name().starts_with(start));
-        // Of Gemma 4, encoders inside the file are used; those of other families are skipped.
+        // Encoders inside the file are supported for Gemma 4 only.
         let encoders = matches!(gguf.str("general.architecture"), Ok("gemma4"));
         [
             (Self::Text, kind.chats()),

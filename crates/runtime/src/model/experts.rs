@@ -1,4 +1,4 @@
-//! Experts that stay on the host: their weights are read where the file lies, and the CPU computes them.
+//! Experts on the host: the CPU computes them from the mapped file.
 
 use rullama_engine::{
     cpu::Data,
@@ -10,21 +10,20 @@ use rullama_models::gemma4::{Inputs, expert_graph};
 use super::Inner;
 use crate::{adapters::Adapters, error::RuntimeError};
 
-/// What the device made for the experts of a layer.
+/// Inputs of a layer's experts, computed by the device.
 #[derive(Debug)]
 pub(crate) struct Routed {
-    /// What enters them `[t, d]`.
+    /// Input rows `[t, d]`.
     pub(crate) x: Vec<f32>,
-    /// Which ones each token goes to `[t, k]`.
+    /// Expert ids of each token `[t, k]`.
     pub(crate) ids: Vec<u32>,
-    /// How much each of them counts `[t, k]`.
+    /// Expert weights of each token `[t, k]`.
     pub(crate) weights: Vec<f32>,
 }
 
 impl Inner {
-    /// The weighted sum of the experts of each token `[t, d]`, with what adapters change in them.
-    ///
-    /// The graph is made for each pass: that is little beside the products, and memory is needed for one layer at a time.
+    /// The weighted sum of each token's experts `[t, d]`, including adapters.
+    /// The graph is built for each pass: that is cheap compared with the matmuls, and needs memory for one layer at a time.
     pub(crate) async fn host_experts(
         &self,
         layer: usize,
@@ -36,9 +35,9 @@ impl Inner {
         let tokens = x.len() / self.config.width;
         let adapted = adapters.map(Adapters::adapted);
         let experts = expert_graph(&self.config, &self.catalog, layer, tokens, adapted)
-            .expect("only graphs with experts are cut");
+            .expect("only graphs with experts are split");
         let host = adapters.map_or(&self.host, Adapters::host_weights);
-        // Numbers that a broken model makes may choose experts that do not exist.
+        // A broken model (NaN logits) may select experts that do not exist.
         let last = self.config.experts.map_or(0, |experts| experts.count - 1);
         ids.iter_mut().for_each(|id| *id = (*id).min(u32::try_from(last).unwrap_or(u32::MAX)));
         let plan = Plan::new(experts.graph, host, &mut Memory::new(&Device::Cpu)).await?;
@@ -47,7 +46,7 @@ impl Inner {
         plan.write_numbers(Inputs::EXPERT_WEIGHTS, weights);
         match plan.run_reading(step, &[experts.result]).await?.wait().await?.pop() {
             Some(Data::F32(y)) => Ok(y),
-            other => panic!("experts make numbers, not {other:?}"),
+            other => panic!("experts return f32, not {other:?}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What sort of model a file holds: the decoder that chats, or a related one.
+//! The kind of model a file holds.
 
 use rullama_gguf::Gguf;
 use rullama_models::{
@@ -10,20 +10,20 @@ use rullama_models::{
 use super::{LoadOptions, MemoryUse};
 use crate::{Denoiser, Embedder, error::RuntimeError};
 
-/// What sort of model a file holds.
+/// Kind of model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelKind {
-    /// Writes token by token: [`crate::Model`].
+    /// Generates token by token: [`crate::Model`].
     Decoder,
-    /// Turns texts into vectors: [`crate::Embedder`].
+    /// Computes text embeddings: [`crate::Embedder`].
     Embedding,
     /// Denoises blocks of text: [`crate::Denoiser`].
     Diffusion,
-    /// Guesses for a decoder, beside which it is loaded: [`crate::Drafter`].
+    /// Drafts tokens for a decoder: [`crate::Drafter`].
     Drafter,
 }
 
-/// Sizes that every sort of model has.
+/// Sizes that every kind of model has.
 pub(super) struct Sizes {
     pub(super) layers: usize,
     pub(super) vocabulary: usize,
@@ -31,7 +31,7 @@ pub(super) struct Sizes {
 }
 
 impl ModelKind {
-    /// What the header says; files of unknown sorts are taken for decoders, which are then refused with a reason.
+    /// The kind by the file's header. Unknown architectures count as decoders, which are then refused with a reason.
     pub fn of(gguf: &Gguf) -> Self {
         if EmbeddingConfig::is_embedding(gguf) {
             Self::Embedding
@@ -44,7 +44,7 @@ impl ModelKind {
         }
     }
 
-    /// A stable word for programs.
+    /// Stable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Decoder => "decoder",
@@ -54,7 +54,7 @@ impl ModelKind {
         }
     }
 
-    /// Whether answers come out of it.
+    /// Whether it generates text.
     pub fn chats(self) -> bool {
         matches!(self, Self::Decoder | Self::Diffusion)
     }
@@ -70,7 +70,7 @@ impl ModelKind {
             }
             Self::Drafter => {
                 let config = DraftConfig::of_file(gguf)?;
-                // It has its model's context, which its file may name.
+                // The target model's context, if the file names it.
                 let context = gguf.u64("gemma4-assistant.context_length").unwrap_or(0);
                 let context = usize::try_from(context).unwrap_or(0);
                 Sizes { layers: config.layers.len(), vocabulary: config.vocabulary, context }
@@ -78,8 +78,8 @@ impl ModelKind {
         })
     }
 
-    /// What a related model takes on a GPU; nothing for decoders, about which more can be told.
-    pub(super) fn relative_memory(
+    /// Estimated GPU memory of models other than decoders; `None` for decoders.
+    pub(super) fn other_memory(
         self,
         gguf: &Gguf,
         options: &LoadOptions,
@@ -92,7 +92,7 @@ impl ModelKind {
                 [weights, 0, work]
             }
             Self::Drafter => {
-                // It has no caches of its own, and its model's embeddings.
+                // A drafter shares the target model's KV caches and embeddings.
                 let config = DraftConfig::of_file(gguf)?;
                 let catalog = Catalog::of_file(gguf, &config.expected())?;
                 let bytes =

@@ -1,4 +1,4 @@
-//! From a file to weights on a device, piece by piece.
+//! Loading a model.
 
 use std::{collections::HashSet, rc::Rc};
 
@@ -17,7 +17,7 @@ use rullama_models::{
 use super::{
     CacheType, Inner,
     memory::MemoryUse,
-    passes::{Placement, UsualPasses},
+    passes::{DefaultPasses, Placement},
 };
 use crate::{
     error::RuntimeError,
@@ -25,32 +25,32 @@ use crate::{
     vocabulary,
 };
 
-/// The table of per-layer inputs, in the models that have one.
+/// Tensor name of the per-layer input table.
 pub(super) const TABLE: &str = "per_layer_token_embd.weight";
 
-/// How to load.
+/// Options of [`super::Model::load`].
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
-    /// Where the table of per-layer inputs goes.
+    /// Placement of the per-layer input table.
     pub table: TablePlace,
-    /// GPU memory that may be used; without it, the device decides.
+    /// GPU memory budget in bytes; without it, the device decides.
     pub gpu_budget: Option<u64>,
-    /// Context the memory is planned for; the sessions' own may differ.
+    /// Context that memory is planned for; sessions may use another.
     pub context: Option<usize>,
-    /// Caches the memory is planned for.
+    /// KV cache format that memory is planned for.
     pub cache: CacheType,
-    /// How many of the last layers keep their experts on the host, which computes them; without it, as many as the budget asks
-    /// for. Nothing for models without experts and on the CPU.
+    /// Number of last layers whose experts are kept and computed on the host; by default, as few as fit the budget. Ignored for models
+    /// without experts and on the CPU.
     pub host_experts: Option<usize>,
 }
 
-/// Where the table of per-layer inputs goes: it is the largest tensor of the small models, and a token reads one row of it.
+/// Placement of the per-layer input table: the largest tensor of the small models, of which a token reads one row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TablePlace {
-    /// On a graphics card of its own memory if it fits there, else on the host.
+    /// On a discrete GPU if it fits, otherwise on the host.
     #[default]
     Auto,
-    /// It stays in the file; a token's row is fetched when it is needed.
+    /// In the file; rows are read when needed.
     Host,
     /// On the GPU.
     Gpu,
@@ -80,28 +80,28 @@ pub(super) async fn load(
             origin: &info.origin,
             ty: &info.ty,
             place: usize::from(is_among(&on_host, &info.origin)),
-            // The table may or may not be loaded, so it is no part of the fingerprint.
+            // The table may stay on the host, so it is not part of the fingerprint.
             counts: !is_table(&info.origin),
         })
         .collect();
     check_formats(&device, &wants)?;
     let placement = Placement { table: wanted, host_experts };
-    let passes = UsualPasses::new(&config, &catalog, options, placement);
+    let passes = DefaultPasses::new(&config, &catalog, options, placement);
     passes.warm(&device, &passes.prefill());
-    // A third of a second of this thread, while others compile.
+    // Takes a third of a second, while other threads compile.
     let tokenizer = vocabulary::tokenizer(&gguf).ok().map(Rc::new);
     let suppressed = tokenizer.as_ref().map_or(0, |tokenizer| tokenizer.suppressed().len());
     passes.warm(&device, &passes.decode(suppressed));
 
     let mut weights = Weights::new(&device);
     let mut host = Weights::new(&Device::Cpu);
-    // The table comes last: it is what there may be no space for.
-    wants.sort_by_key(|wanted| (is_table(wanted.origin), begin(&gguf, wanted)));
-    // Space first: a model that does not fit is refused before gigabytes are read.
+    // The table comes last: it stays on the host if space runs out.
+    wants.sort_by_key(|wanted| (is_table(wanted.origin), file_position(&gguf, wanted)));
+    // Reserve space first: a model that does not fit fails before gigabytes are read.
     let mut table_resident = wanted;
-    let places = &mut [&mut weights, &mut host];
+    let destinations = &mut [&mut weights, &mut host];
     for Wanted { origin, ty, place, .. } in &wants {
-        match places[*place].reserve(origin, ty).await {
+        match destinations[*place].reserve(origin, ty).await {
             Err(EngineError::OutOfMemory { .. })
                 if is_table(origin) && options.table == TablePlace::Auto =>
             {
@@ -112,7 +112,7 @@ pub(super) async fn load(
     }
     wants.retain(|wanted| table_resident || !is_table(wanted.origin));
     let mut loader = Loader::new(&gguf, progress);
-    loader.load(&wants, places).await?;
+    loader.load(&wants, destinations).await?;
     let fingerprint = loader.fingerprint();
     weights.flush().await?;
     Ok(Inner {
@@ -170,25 +170,25 @@ fn is_among(tensors: &HashSet<String>, origin: &Origin) -> bool {
     matches!(origin, Origin::Weight(name) if tensors.contains(name))
 }
 
-/// Where a weight begins: its part of the model, and the place in that file.
-fn begin(gguf: &Gguf, wanted: &Wanted<'_>) -> (usize, u64) {
+/// File part and offset of a weight's first tensor.
+fn file_position(gguf: &Gguf, wanted: &Wanted<'_>) -> (usize, u64) {
     let tensors = wanted.origin.tensors(wanted.ty);
-    let places = tensors.iter().filter_map(|(name, ..)| gguf.tensor(name));
-    places.map(|tensor| (tensor.part(), tensor.offset())).min().unwrap_or_default()
+    let found = tensors.iter().filter_map(|(name, ..)| gguf.tensor(name));
+    found.map(|tensor| (tensor.part(), tensor.offset())).min().unwrap_or_default()
 }
 
 fn is_table(origin: &Origin) -> bool {
     matches!(origin, Origin::Weight(name) if name == TABLE)
 }
 
-/// Divisors of the global layers' frequencies: the file's, or the family's. Of Gemma 4, the first quarter of the pairs turns, the others
-/// stand still.
+/// RoPE frequency divisors of global layers: the file's, or the family's default. In Gemma 4 only the first quarter of the pairs is
+/// rotated.
 async fn rope_factors(gguf: &Gguf, config: &Config) -> Result<Vec<f32>, RuntimeError> {
     let Some(head) = config.head(Kind::Global) else { return Ok(Vec::new()) };
     let pairs = head / 2;
     let Some(tensor) = gguf.tensor(ROPE_FACTORS) else {
-        let still = |i: usize| config.family == &GEMMA4 && i >= pairs / 4;
-        let factor = |i| if still(i) { 1e30 } else { config.rope.linear };
+        let unrotated = |i: usize| config.family == &GEMMA4 && i >= pairs / 4;
+        let factor = |i| if unrotated(i) { 1e30 } else { config.rope.linear };
         return Ok((0..pairs).map(factor).collect());
     };
     if tensor.elements() != pairs as u64 {
@@ -200,7 +200,7 @@ async fn rope_factors(gguf: &Gguf, config: &Config) -> Result<Vec<f32>, RuntimeE
     let mut factors = gguf.rows_f32(tensor, 0..tensor.rows()).await?;
     if let Some(factor) = factors.iter().find(|factor| !factor.is_finite() || **factor == 0.0) {
         let (key, value) = (ROPE_FACTORS.into(), factor.to_string());
-        let why = "divisors of frequencies must be finite and not 0";
+        let why = "RoPE factors must be finite and not 0";
         return Err(ModelError::BadKey { key, value, why }.into());
     }
     factors.iter_mut().for_each(|factor| *factor *= config.rope.linear);

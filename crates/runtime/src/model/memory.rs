@@ -1,4 +1,4 @@
-//! How much memory a model will take, before it takes it.
+//! Memory estimates of a model, before it is loaded.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use rullama_models::{
 
 use super::{
     load::{LoadOptions, TABLE, TablePlace, expert_tensors},
-    passes::{Placement, UsualPasses},
+    passes::{DefaultPasses, Placement},
     search,
 };
 use crate::error::RuntimeError;
@@ -22,29 +22,29 @@ use crate::error::RuntimeError;
 /// Bytes a model and one session take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Weights on the GPU, without the table of per-layer inputs.
+    /// Weights on the GPU, without the per-layer input table.
     pub weights: u64,
     /// Experts among these weights.
     pub gpu_expert_bytes: u64,
     /// Experts that stay on the host.
     pub host_expert_bytes: u64,
-    /// How many of the last layers have their experts there.
+    /// Number of last layers whose experts are on the host.
     pub host_experts: usize,
-    /// The table of per-layer inputs, which may stay on the host.
+    /// The per-layer input table, which may stay on the host.
     pub table: u64,
-    /// Caches of one session.
+    /// KV caches of one session.
     pub caches: u64,
     /// Activations.
     pub work: u64,
-    /// Activations of the first segments alone: all of them, where no experts are on the host.
+    /// Activations of the first segments: all activations if no experts are on the host.
     pub(super) first_work: u64,
-    /// The context the caches are for.
+    /// Context that the caches are planned for.
     pub context: usize,
 }
 
 impl MemoryUse {
-    /// What a model will take on a GPU with these options. Where they do not say how many experts stay on the host, there are
-    /// as few as fit the budget; if none of that fits, those that need least.
+    /// Estimates GPU memory with these options. If they do not set the number of layers with experts on the host, it is the smallest
+    /// that fits the budget; if none fits, the one that needs the least memory.
     pub fn estimate(config: &Config, catalog: &Catalog, options: &LoadOptions) -> Self {
         let most = config.experts.map_or(0, |_| config.layers.len());
         let with = |layers| Self::with_host_experts(config, catalog, options, layers);
@@ -65,13 +65,13 @@ impl MemoryUse {
         host_experts: usize,
     ) -> Self {
         let placement = Placement { table: false, host_experts };
-        let passes = UsualPasses::new(config, catalog, options, placement);
+        let passes = DefaultPasses::new(config, catalog, options, placement);
         let fill = passes.segments(&passes.longest_prefill());
         let (step, short) = passes.sampled_decode();
         let step = passes.segments(&step);
         let short = short.map(|pass| passes.segments(&pass));
         let all_segments = || fill.iter().chain(&step).chain(short.iter().flatten());
-        // By name: segments and graphs share them.
+        // By name: segments and graphs share states.
         let mut states = BTreeMap::new();
         for (_, info) in all_segments().flat_map(|segment| segment.graph.values()) {
             if let Origin::State(name) = &info.origin {
@@ -81,7 +81,7 @@ impl MemoryUse {
         let (cut, caches): (Vec<_>, Vec<_>) =
             states.into_iter().partition(|(name, _)| crosses_cut(name));
         let sum = |states: Vec<(_, u64)>| states.into_iter().map(|(_, bytes)| bytes).sum::<u64>();
-        // What layers on the device share is in the first segment of a graph.
+        // The first segment holds all layers before the first split.
         let graphs = [Some(&fill), Some(&step), short.as_ref()];
         let work_of = |segment: &Segment| work_bytes(&segment.graph);
         let first =
@@ -115,12 +115,12 @@ impl MemoryUse {
         self.weights + self.caches + self.work + if with_table { self.table } else { 0 }
     }
 
-    /// Bytes the host keeps: experts, and the table where it is not on the GPU. They are pages of the file where that is mapped.
+    /// Bytes on the host: experts, and the table if it is not on the GPU. They are pages of the file if it is mapped.
     pub fn host(&self, with_table: bool) -> u64 {
         self.host_expert_bytes + if with_table { self.table } else { 0 }
     }
 
-    /// Whether the table shall go onto the GPU.
+    /// Whether the per-layer input table is placed on the GPU.
     pub(super) fn table_wanted(
         &self,
         device: &Device,
@@ -137,7 +137,7 @@ impl MemoryUse {
         if fits(wanted) { Ok(wanted) } else { Err(self.too_much(wanted, options)) }
     }
 
-    /// Refuses a model without a table of per-layer inputs that needs more than it may use.
+    /// Checks the memory of a model without a per-layer input table against the budget.
     ///
     /// # Errors
     /// If it does not fit.

@@ -1,4 +1,4 @@
-//! What a crate needs that runs graphs of its own over a model's weights.
+//! Access for crates that run their own graphs over a model's weights.
 
 use std::ops::Range;
 
@@ -12,22 +12,22 @@ use super::{Inner, Model};
 use crate::error::RuntimeError;
 
 impl Model {
-    /// Its tensors.
+    /// Types of the model's tensors.
     pub fn catalog(&self) -> &Catalog {
         &self.0.catalog
     }
 
-    /// Its weights, where it runs.
+    /// The model's weights on its device.
     pub fn weights(&self) -> &Weights {
         &self.0.weights
     }
 
-    /// Whether the table of per-layer inputs is among the weights; else [`Self::table_rows`] has its rows.
+    /// Whether the per-layer input table is on the device; otherwise [`Self::table_rows`] reads its rows.
     pub fn table_resident(&self) -> bool {
         self.0.table_resident
     }
 
-    /// Rows of the table of per-layer inputs, one after the other; nothing if the model has none or it is among the weights.
+    /// Concatenated rows of the per-layer input table; `None` if the model has no table or it is on the device.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -35,12 +35,12 @@ impl Model {
         self.0.table_rows(ids).await
     }
 
-    /// Cosines and sines of some positions, by the name of the input that takes them.
+    /// RoPE tables of positions, by input name.
     pub fn rope_tables(&self, positions: Range<u32>) -> Vec<(&'static str, Vec<f32>)> {
         self.0.rope_tables(positions)
     }
 
-    /// Tells its weights from others'.
+    /// Hash that identifies the model's weights.
     pub fn fingerprint(&self) -> [u8; 32] {
         self.0.fingerprint
     }
@@ -52,7 +52,7 @@ impl Inner {
         positions: impl IntoIterator<Item = u32> + Clone,
     ) -> Vec<(&'static str, Vec<f32>)> {
         let (config, mut tables) = (&self.config, Vec::new());
-        // Queries and keys are both rotated, so that scores get the whole scale.
+        // Queries and keys are both rotated, so each gets the square root of the scale.
         let scale = f64::from(config.attention_scale).sqrt() as f32;
         let mut add = |input: &'static str, base: f32, head: usize, factors: Option<&[f32]>| {
             let mut table = rope_table(positions.clone(), base.into(), head, factors);

@@ -1,4 +1,4 @@
-//! The passes of a session with the usual options: memory is estimated for them, and their kernels are compiled early.
+//! The passes of a session with default options: memory is estimated for them, and their kernels are compiled early.
 
 use rullama_models::{
     Catalog,
@@ -8,17 +8,17 @@ use rullama_models::{
 use super::load::LoadOptions;
 use crate::session::{DEFAULT_CONTEXT, SHORT_CONTEXT, SessionOptions, chunks, ring};
 
-/// Where the parts of a model go that may stay on the host.
+/// Placement of the parts of a model that may stay on the host.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placement {
-    /// Whether the table of per-layer inputs is on the device.
+    /// Whether the per-layer input table is on the device.
     pub(super) table: bool,
-    /// How many of the last layers keep their experts on the host.
+    /// Number of last layers whose experts are on the host.
     pub(super) host_experts: usize,
 }
 
-/// The passes of a session with the usual options; one with another context may need a few other kernels.
-pub(super) struct UsualPasses<'a> {
+/// The passes of a session with default options; another context may need a few other kernels.
+pub(super) struct DefaultPasses<'a> {
     config: &'a Config,
     catalog: &'a Catalog,
     pub(super) context: usize,
@@ -26,8 +26,8 @@ pub(super) struct UsualPasses<'a> {
     placement: Placement,
 }
 
-impl<'a> UsualPasses<'a> {
-    /// Those of a model that is loaded with these options.
+impl<'a> DefaultPasses<'a> {
+    /// The passes of a model that is loaded with these options.
     pub(super) fn new(
         config: &'a Config,
         catalog: &'a Catalog,
@@ -39,7 +39,7 @@ impl<'a> UsualPasses<'a> {
         Self { config, catalog, context, session, placement }
     }
 
-    /// Prefill passes of all sizes: nobody knows how long the first prompt will be, but most are short.
+    /// Prefill passes of all chunk sizes, because the length of the first prompt is unknown.
     pub(super) fn prefill(&self) -> Vec<Pass> {
         chunks(self.session.chunk.min(self.context)).map(|tokens| self.prefill_of(tokens)).collect()
     }
@@ -49,7 +49,7 @@ impl<'a> UsualPasses<'a> {
         self.prefill_of(self.session.chunk.min(self.context))
     }
 
-    /// Decode passes where so many tokens are never sampled: while the context is short, and after that.
+    /// Decode passes with this number of suppressed tokens, for short contexts and for any context.
     pub(super) fn decode(&self, suppressed: usize) -> Vec<Pass> {
         let short = self.short_context();
         let passes =
@@ -57,7 +57,7 @@ impl<'a> UsualPasses<'a> {
         passes.map(|(output, short)| self.decode_of(output, suppressed, short)).into()
     }
 
-    /// The decode passes of which a session keeps one each: for any context, and for a short one where that differs.
+    /// The sampling decode passes of a session: for any context, and for a short context if that differs.
     pub(super) fn sampled_decode(&self) -> (Pass, Option<Pass>) {
         let of = |short| self.decode_of(PassOutput::Drawn, 0, short);
         (of(None), self.short_context().map(|short| of(Some(short))))
@@ -68,7 +68,7 @@ impl<'a> UsualPasses<'a> {
         decoder(self.config, self.catalog, pass).segments
     }
 
-    /// The context up to which decode passes are those for a short one, where that is not all of it.
+    /// The limit of short contexts, if the context exceeds it.
     fn short_context(&self) -> Option<usize> {
         (self.context > SHORT_CONTEXT).then_some(SHORT_CONTEXT)
     }
@@ -112,11 +112,11 @@ mod tests {
     use rullama_source::MemorySource;
     use rullama_testkit::golden;
 
-    use super::{LoadOptions, Placement, SessionOptions, UsualPasses};
+    use super::{DefaultPasses, LoadOptions, Placement, SessionOptions};
     use crate::Model;
 
     #[test]
-    fn passes_compiled_early_are_those_of_sessions() {
+    fn sessions_use_the_passes_compiled_early() {
         for name in ["micro-e2b-Q8_0", "micro-dense-BF16", "micro-moe-Q8_0"] {
             let bytes = golden(&format!("gguf/{name}.gguf"));
             let file = block_on(Gguf::open(Rc::new(MemorySource::new(name, bytes)))).expect("open");
@@ -127,18 +127,18 @@ mod tests {
             let inner = &model.0;
             let placement =
                 Placement { table: inner.table_resident, host_experts: inner.host_experts };
-            let passes = UsualPasses::new(&inner.config, &inner.catalog, &options, placement);
+            let passes = DefaultPasses::new(&inner.config, &inner.catalog, &options, placement);
             let session = model.session(&SessionOptions::default()).expect("a session");
             let suppressed = model.tokenizer().expect("a vocabulary").suppressed().len();
             let all = [passes.prefill(), passes.decode(suppressed)].concat();
             assert!(all.len() > 4, "{name}");
             for early in all {
-                let mut asked = session.pass(early.output, early.tokens);
+                let mut used = session.pass(early.output, early.tokens);
                 // A new session's context is short.
                 if early.short_context.is_none() {
-                    asked.short_context = None;
+                    used.short_context = None;
                 }
-                assert_eq!(early, asked, "{name}");
+                assert_eq!(early, used, "{name}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a model's graphs become on a device, as text.
+//! The dispatches of a model's passes as text.
 
 use rullama_engine::gpu::{DeviceFacts, plan_text};
 use rullama_gguf::Gguf;
@@ -6,7 +6,7 @@ use rullama_models::{Catalog, gemma4::Config};
 
 use super::{
     load::LoadOptions,
-    passes::{Placement, UsualPasses},
+    passes::{DefaultPasses, Placement},
 };
 use crate::error::RuntimeError;
 
@@ -23,7 +23,7 @@ pub fn describe_plans(
     let catalog = Catalog::of_file(gguf, &config.expected())?;
     let host_experts = options.host_experts.unwrap_or(0).min(config.layers.len());
     let passes =
-        UsualPasses::new(&config, &catalog, options, Placement { table: false, host_experts });
+        DefaultPasses::new(&config, &catalog, options, Placement { table: false, host_experts });
     let mut text = String::new();
     for (name, pass) in
         [("prefill", passes.longest_prefill()), ("decode", passes.sampled_decode().0)]

@@ -1,17 +1,16 @@
-//! How many layers keep their experts on the host: as few as fit a budget, without planning every number of them.
+//! Searches the smallest number of layers with experts on the host that fits a budget, without estimating every number.
 
 use std::collections::BTreeMap;
 
 use super::memory::MemoryUse;
 
-/// Plans that are made at most. A plan writes the model's graphs, so its time grows with the number of layers; the search needs
-/// about twice the logarithm of that number, and more only where experts take hardly more than the buffers of a segment.
+/// Maximum number of estimates. An estimate builds the model's graphs, so its time grows with the number of layers; the search needs
+/// about twice the logarithm of that number, and more only if experts are hardly larger than the buffers of a segment.
 const MOST_PLANS: usize = 64;
 
-/// The first of the plans 0 to `most` whose size fits the budget; where none does, the first of the smallest.
-///
-/// With every layer more whose experts are on the host, weights on the GPU become fewer, first segments shorter and later
-/// segments more. So two plans bound all between them, and most numbers need no plan of their own.
+/// The first of the estimates for 0 to `most` layers that fits the budget; if none fits, the first of the smallest.
+/// Moving one more layer's experts to the host removes weights from the GPU, shortens the first segments and adds a later segment. Two
+/// estimates therefore bound all between them, and most numbers need no estimate.
 pub(super) fn fewest(
     most: usize,
     plan: &dyn Fn(usize) -> MemoryUse,
@@ -43,40 +42,40 @@ impl Search<'_> {
         *self.known.entry(layers).or_insert_with(|| (self.plan)(layers))
     }
 
-    /// A size that none of the plans between these two is below.
-    fn bound(&mut self, few: usize, many: usize) -> u64 {
-        let (few, many) = (self.plan(few), self.plan(many));
-        (self.size)(&many) - many.work + many.first_work + (few.work - few.first_work)
+    /// A lower bound of all estimates between these two.
+    fn bound(&mut self, low: usize, high: usize) -> u64 {
+        let (low, high) = (self.plan(low), self.plan(high));
+        (self.size)(&high) - high.work + high.first_work + (low.work - low.first_work)
     }
 
-    /// A number between these two that is worth a plan; nothing if there is none, or no plan may be made.
-    fn between(&mut self, few: usize, many: usize, least: u64) -> Option<usize> {
-        let middle = few.midpoint(many);
-        let worth = many - few > 1 && self.bound(few, many) <= least;
+    /// The number between these two to estimate next; `None` if the bound rules it out or the limit is reached.
+    fn between(&mut self, low: usize, high: usize, least: u64) -> Option<usize> {
+        let middle = low.midpoint(high);
+        let worth = high - low > 1 && self.bound(low, high) <= least;
         (worth && (self.known.len() < MOST_PLANS || self.known.contains_key(&middle)))
             .then_some(middle)
     }
 
-    /// The first plan after `few`, up to `many`, that fits.
-    fn first_that_fits(&mut self, few: usize, many: usize) -> Option<MemoryUse> {
-        if let Some(middle) = self.between(few, many, self.budget) {
+    /// The first estimate after `low`, up to `high`, that fits.
+    fn first_that_fits(&mut self, low: usize, high: usize) -> Option<MemoryUse> {
+        if let Some(middle) = self.between(low, high, self.budget) {
             self.plan(middle);
-            let first = self.first_that_fits(few, middle);
-            return first.or_else(|| self.first_that_fits(middle, many));
+            let first = self.first_that_fits(low, middle);
+            return first.or_else(|| self.first_that_fits(middle, high));
         }
-        let last = self.plan(many);
+        let last = self.plan(high);
         ((self.size)(&last) <= self.budget).then_some(last)
     }
 
-    /// Makes every plan between these two that may be the smallest.
-    fn descend(&mut self, few: usize, many: usize) {
+    /// Computes every estimate between these two that may be the smallest.
+    fn descend(&mut self, low: usize, high: usize) {
         let least = self.smallest();
-        // Of equal ones the first counts.
-        let least = (self.size)(&least) - u64::from(few >= least.host_experts);
-        if let Some(middle) = self.between(few, many, least) {
+        // Among equal sizes, the first wins.
+        let least = (self.size)(&least) - u64::from(low >= least.host_experts);
+        if let Some(middle) = self.between(low, high, least) {
             self.plan(middle);
-            self.descend(few, middle);
-            self.descend(middle, many);
+            self.descend(low, middle);
+            self.descend(middle, high);
         }
     }
 
@@ -96,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes of each layer's experts, of the buffers of its segment, and of what it adds to the first one.
+    /// For each layer: bytes of its experts, of its segment's buffers, and of its share of the first segment.
     #[derive(Debug, Clone)]
     struct Layers(Vec<[u64; 3]>);
 
@@ -105,10 +104,10 @@ mod tests {
             let first = self.0.len() - on_host;
             let sum =
                 |layers: &[[u64; 3]], part: usize| layers.iter().map(|layer| layer[part]).sum();
-            let (here, host) = self.0.split_at(first);
-            let (first_work, later): (u64, u64) = (sum(here, 2), sum(host, 1));
+            let (device, host) = self.0.split_at(first);
+            let (first_work, later): (u64, u64) = (sum(device, 2), sum(host, 1));
             MemoryUse {
-                weights: 7 + sum(here, 0),
+                weights: 7 + sum(device, 0),
                 host_experts: on_host,
                 caches: 5,
                 work: first_work + later,
@@ -117,8 +116,8 @@ mod tests {
             }
         }
 
-        /// Every number in turn: what the search must be equal to.
-        fn one_by_one(&self, budget: u64) -> MemoryUse {
+        /// Linear search, the reference.
+        fn linear_search(&self, budget: u64) -> MemoryUse {
             (1..=self.0.len()).fold(self.plan(0), |best, layers| {
                 let more = self.plan(layers);
                 let keep = best.gpu(false) <= budget || best.gpu(false) <= more.gpu(false);
@@ -139,17 +138,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_search_finds_what_a_walk_finds(
+        fn search_equals_linear_search(
             layers in prop::collection::vec([0..40_u64, 0..20_u64, 0..5_u64], 0..40),
             budget in 0..1000_u64,
         ) {
             let layers = Layers(layers);
-            prop_assert_eq!(layers.search(budget).0, layers.one_by_one(budget));
+            prop_assert_eq!(layers.search(budget).0, layers.linear_search(budget));
         }
     }
 
     #[test]
-    fn few_plans_are_made_of_many_layers() {
+    fn search_needs_few_estimates() {
         for count in [48, 256, 4096_usize] {
             let limit = 4 * count.ilog2() as usize + 4;
             for layer in [[300_000, 20_000, 10], [20, 20_000, 10]] {
@@ -157,12 +156,12 @@ mod tests {
                 let all = layers.plan(0).gpu(false);
                 for budget in [0, 1000, all / 10, all / 2, all - 1, all] {
                     let (found, plans) = layers.search(budget);
-                    assert_eq!(found, layers.one_by_one(budget), "{count} layers, {budget}");
+                    assert_eq!(found, layers.linear_search(budget), "{count} layers, {budget}");
                     assert!(plans <= limit, "{plans} plans for {count} layers, {budget}");
                 }
             }
         }
-        // Where a segment's buffers weigh as much as its experts, the search ends all the same.
+        // The limit holds even if a segment's buffers are as large as its experts.
         let layers = Layers(vec![[1000, 1000, 0]; 4096]);
         assert!(layers.search(0).1 <= MOST_PLANS);
     }

@@ -1,4 +1,4 @@
-//! What a file says about its model, before anything is loaded.
+//! Summary of a model file, from its header.
 
 use rullama_chat::Family;
 use rullama_gguf::{DType, Gguf, TensorInfo, Value};
@@ -14,40 +14,40 @@ use crate::{
     vocabulary,
 };
 
-/// A model as its file's header shows it.
+/// Summary of a model file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// What sort of model it is.
+    /// Kind of model.
     pub kind: ModelKind,
-    /// What the file calls it.
+    /// Name in the file.
     pub title: Option<String>,
-    /// The family.
+    /// Architecture.
     pub architecture: String,
-    /// Numbers in all tensors.
+    /// Number of parameters.
     pub parameters: u64,
-    /// The block format that most bytes of the weights are in.
+    /// Format of most bytes of the weights.
     pub quantization: &'static str,
     /// Bytes up to the end of the last tensor.
     pub file_bytes: u64,
-    /// How many layers.
+    /// Number of layers.
     pub layers: usize,
-    /// Tokens it knows.
+    /// Vocabulary size.
     pub vocabulary: usize,
-    /// Tokens it was trained for.
+    /// Trained context length in tokens.
     pub trained_context: usize,
-    /// Whether its template lets it think first.
+    /// Whether its template supports thinking.
     pub thinking: bool,
-    /// What can be done with it; encoders in files beside it are not counted.
+    /// Capabilities, without those of projector files.
     pub capabilities: Vec<Capability>,
-    /// Sampling that the file hints at, over the family's.
+    /// Sampling defaults of the file, over the family's.
     pub sampling: SamplingOptions,
 }
 
 impl Summary {
-    /// What this header says.
+    /// Reads the summary of a file.
     ///
     /// # Errors
-    /// If it is no model we can run.
+    /// If it is no supported model.
     pub fn of(gguf: &Gguf) -> Result<Self, RuntimeError> {
         let kind = ModelKind::of(gguf);
         let Sizes { layers, vocabulary, context } = kind.sizes(gguf)?;
@@ -73,12 +73,12 @@ impl Summary {
 }
 
 impl MemoryUse {
-    /// What a file's model will take on a GPU with these options.
+    /// Estimates GPU memory of a file's model with these options.
     ///
     /// # Errors
-    /// If it is no model we can run.
+    /// If it is no supported model.
     pub fn of_file(gguf: &Gguf, options: &LoadOptions) -> Result<Self, RuntimeError> {
-        if let Some(memory) = ModelKind::of(gguf).relative_memory(gguf, options)? {
+        if let Some(memory) = ModelKind::of(gguf).other_memory(gguf, options)? {
             return Ok(memory);
         }
         let config = Config::of_file(gguf)?;
@@ -89,7 +89,7 @@ impl MemoryUse {
     }
 }
 
-/// Whether the template has a switch for thoughts.
+/// Whether the template supports thinking.
 fn thinks(gguf: &Gguf) -> bool {
     let template = vocabulary::template(gguf);
     template.is_ok_and(|template| template.family().is_none_or(Family::thinks))
@@ -106,7 +106,7 @@ fn most_common(tensors: &[TensorInfo]) -> &'static str {
     sums.iter().max_by_key(|(_, bytes)| *bytes).map_or("none", |(dtype, _)| dtype.name())
 }
 
-/// The family's sampling values under a file's hints, and what is odd about those.
+/// Sampling defaults of a file over the family's, and warnings about invalid values.
 pub fn hinted_options(gguf: &Gguf) -> (SamplingOptions, Vec<OptionWarning>) {
     let number = |value: &Value| match value {
         Value::F32(x) => Some(f64::from(*x)),

@@ -1,9 +1,8 @@
-//! Drafts: tokens that something quick has guessed are checked by the model all at once.
-//!
-//! A round computes the last token and the drafts after it in one pass, in which each token is computed to the last bit as in a pass of
-//! its own. Every one of them chooses what follows it, by the same random number as without drafts; a draft is accepted where it is
-//! what was chosen. So the answer is the same as without drafts, greedy or drawn, and a drawn one follows the standard rule for
-//! drafts that are certain of themselves: accepted with the chance the model gives it, and else one of the others is drawn.
+//! Speculative decoding: drafted tokens are verified by the model in one pass.
+//! A round computes the last token and the drafts after it in one batch-invariant pass. The next token after each of them is sampled
+//! with the same random number as without drafts; a draft is accepted if it equals the sampled token. The output is therefore
+//! bit-identical to decoding without drafts, greedy or sampled. For sampling this is the standard acceptance rule with deterministic
+//! drafts: accepted with the model's probability, otherwise another token is sampled.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -28,75 +27,74 @@ use super::{
 };
 use crate::{drafter::Drafter, error::RuntimeError};
 
-/// Drafts of a round, at most: a pass of few tokens has no more than eight.
+/// Maximum drafts of a round: batched GEMV kernels take at most eight rows.
 pub const MOST_DRAFTS: usize = 7;
-/// Drafts of a round that are allowed by default.
+/// Default maximum of drafts per round.
 pub const USUAL_DRAFTS: usize = 6;
 
 /// Where drafts come from.
 #[derive(Debug, Clone)]
 pub enum DraftSource {
-    /// A model made for it.
+    /// A draft model.
     Drafter(Drafter),
-    /// What was said before.
+    /// Prompt lookup: tokens that followed the same n-gram before.
     Text,
 }
 
-/// How to draft.
+/// Options of speculative decoding.
 #[derive(Debug, Clone)]
 pub struct DraftOptions {
     /// Where drafts come from.
     pub source: DraftSource,
-    /// Drafts of a round, at most.
+    /// Maximum drafts per round.
     pub most: usize,
-    /// Whether there are fewer or none where that is faster.
+    /// Whether the number of drafts adapts to the acceptance rate.
     pub adapt: bool,
-    /// The share of drafts that count as accepted, whatever the model says: to measure speed with weights that mean nothing. The answer
-    /// is not the model's then.
+    /// Fixed share of drafts that count as accepted, to measure speed with random weights. The output is then not the model's.
     pub pretend: Option<f32>,
 }
 
 impl DraftOptions {
-    /// The usual way.
+    /// Default options.
     pub fn new(source: DraftSource) -> Self {
         Self { source, most: USUAL_DRAFTS, adapt: true, pretend: None }
     }
 }
 
-/// What has become of drafts.
+/// Acceptance counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DraftCounts {
-    /// Passes that checked drafts.
+    /// Verification passes.
     pub rounds: usize,
-    /// Tokens that were drafted.
+    /// Drafted tokens.
     pub drafted: usize,
-    /// Of these, tokens that were accepted.
+    /// Accepted drafts.
     pub accepted: usize,
 }
 
-/// What a drafter made, for comparison with other implementations.
+/// Intermediate values of a drafter, for comparison with other implementations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DraftTrace {
     /// The drafted tokens.
     pub ids: Vec<u32>,
-    /// `step0.logits`, where the head looks at all tokens, `step0.hidden` and so on.
+    /// `step0.logits` (if the head scores the whole vocabulary), `step0.hidden` and so on.
     pub taps: Vec<Tap>,
 }
 
-/// The drafts of a session.
+/// Speculative decoding state of a session.
 #[derive(Debug)]
 pub(super) struct Drafting {
     options: DraftOptions,
     gain: Gain,
     counts: DraftCounts,
-    /// Tokens that are chosen and not requested yet.
+    /// Verified tokens that were not returned yet.
     chosen: VecDeque<u32>,
     chosen_by: Option<DeviceSampling>,
-    /// How many tokens are in the caches when the hidden state of the last of them is at hand, and its row.
+    /// Number of cached tokens for which the last hidden state is known, and its row in [`Inputs::HIDDEN`].
     hidden: Option<(usize, usize)>,
     /// Graphs of the drafter, by the number of drafts.
     plans: HashMap<usize, Plan>,
-    /// Accepted drafts that were pretended, and those that should have been.
+    /// With [`DraftOptions::pretend`]: accepted drafts so far, and the exact share.
     pretended: (usize, f64),
 }
 
@@ -115,7 +113,7 @@ impl Drafting {
         }
     }
 
-    /// What was chosen ahead counts for nothing.
+    /// Discards verified tokens that were not returned.
     pub(super) fn forget(&mut self) {
         self.chosen.clear();
         self.chosen_by = None;
@@ -131,12 +129,12 @@ impl Drafting {
         weights + self.plans.values().map(Plan::gpu_bytes).sum::<u64>()
     }
 
-    /// The same for another session.
-    pub(super) fn again(&self) -> Self {
+    /// A copy for a forked session, without its graphs.
+    pub(super) fn fork(&self) -> Self {
         Self { gain: self.gain.clone(), ..Self::new(self.options.clone(), RoundCost::default()) }
     }
 
-    /// How many of the drafts are accepted, given what was chosen.
+    /// Number of accepted drafts, given the sampled tokens.
     fn accepted(&mut self, drafts: &[u32], chosen: &[u32]) -> usize {
         let Some(share) = self.options.pretend else {
             return drafts.iter().zip(chosen).take_while(|(draft, chosen)| draft == chosen).count();
@@ -150,10 +148,10 @@ impl Drafting {
 }
 
 impl Session {
-    /// Drafts from here on, or no longer.
+    /// Enables or disables speculative decoding.
     ///
     /// # Errors
-    /// If the drafter is for another model.
+    /// If the drafter belongs to another model.
     pub fn draft(&mut self, options: Option<DraftOptions>) -> Result<(), RuntimeError> {
         self.drop_in_flight();
         self.plans.forget_drafts();
@@ -171,32 +169,32 @@ impl Session {
         Ok(())
     }
 
-    /// What has become of drafts so far; `None` where nothing is drafted.
+    /// Acceptance counts so far; `None` without speculative decoding.
     pub fn draft_counts(&self) -> Option<DraftCounts> {
         self.drafting.as_ref().map(|drafting| drafting.counts)
     }
 
-    /// What a round costs: guessing drafts, and checking them beside each other.
+    /// Estimated cost of a round: drafting and verification.
     fn draft_cost(&self, source: &DraftSource) -> RoundCost {
         let config = self.model.config();
-        // On a GPU steps are queued ahead where nothing is drafted, and rounds take a few dispatches more.
+        // On a GPU, decoding without drafts keeps steps in flight, and rounds need a few more dispatches.
         let (start, checking) = match (self.model.device(), config.experts) {
-            // Others use other experts, whose weights are read too.
+            // Each draft reads the weights of its own experts.
             (Device::Gpu(_), Some(_)) => (0.3, 0.3),
-            // As measured on an H200: dispatches take most of the time, and a few tokens take as many as one.
+            // Dispatch latency dominates, and a few rows need as many dispatches as one. Re-tune with `rullama bench` if kernels change.
             (Device::Gpu(_), None) => (0.4, 0.13),
             (Device::Cpu, _) => (0.0, 0.45),
         };
-        let guessing = match source {
+        let drafting_cost = match source {
             DraftSource::Text => 0.0,
             DraftSource::Drafter(drafter) => {
                 drafter.config().layers.len() as f64 / config.layers.len() as f64
             }
         };
-        RoundCost { start, draft: checking + guessing }
+        RoundCost { start, draft: checking + drafting_cost }
     }
 
-    /// Whether the next token shall come from a round with drafts.
+    /// Whether the next token comes from a round with drafts.
     pub(super) fn drafts_now(&self) -> bool {
         let Some(drafting) = &self.drafting else { return false };
         let length = drafting.gain.length();
@@ -207,7 +205,7 @@ impl Session {
         found || !drafting.chosen.is_empty()
     }
 
-    /// The next token, from a round with drafts if none is left of the last one; `None` at the end of the context.
+    /// The next token: left over from the last round, or from a new one; `None` at the end of the context.
     pub(super) async fn next_drafted(
         &mut self,
         sampling: DeviceSampling,
@@ -220,25 +218,25 @@ impl Session {
             self.in_flight_sampling = None;
             self.round(sampling).await?;
         }
-        let drafting = self.drafting.as_mut().expect("only those who draft come here");
-        let token = drafting.chosen.pop_front().expect("a round chooses a token");
+        let drafting = self.drafting.as_mut().expect("speculative decoding is enabled");
+        let token = drafting.chosen.pop_front().expect("a round samples a token");
         self.filled += 1;
         self.tokens.push(token);
         Ok(Some(token))
     }
 
-    /// Guesses, checks, and keeps what was chosen.
+    /// One round: drafts, verifies, and queues the verified tokens.
     async fn round(&mut self, sampling: DeviceSampling) -> Result<(), RuntimeError> {
         self.keep(self.tokens.len() - 1);
         self.prefill(&mut |_| true).await?;
         let most = self.decode_limit() - 1 - self.filled;
-        let mut drafting = self.drafting.take().expect("only those who draft come here");
-        let result = self.checked(&mut drafting, sampling, most).await;
+        let mut drafting = self.drafting.take().expect("speculative decoding is enabled");
+        let result = self.verify(&mut drafting, sampling, most).await;
         self.drafting = Some(drafting);
         result
     }
 
-    async fn checked(
+    async fn verify(
         &mut self,
         drafting: &mut Drafting,
         sampling: DeviceSampling,
@@ -263,7 +261,7 @@ impl Session {
             {
                 let drafter = drafter.clone();
                 self.write_drafts(output, rows, &known).await?;
-                self.guess(drafting, &drafter, (length, row)).await?;
+                self.run_drafter(drafting, &drafter, (length, row)).await?;
                 count += length;
             }
             (DraftSource::Drafter(_), _) => self.write_drafts(output, rows, &known).await?,
@@ -278,18 +276,18 @@ impl Session {
         if let DeviceSampling::Drawn { draw, .. } = sampling {
             prepared.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
         }
-        let chosen = prepared.result.expect("a graph that chooses has a result");
+        let chosen = prepared.result.expect("a sampling graph has a result");
         let wanted: Vec<Value> = [chosen].into_iter().chain(prepared.drafts()).collect();
         let results = prepared.run_reading(&model.0, &step(&range, seed), &wanted).await?;
-        // The next round is likely to be as long.
+        // The next round is likely to have the same length.
         prepared.prepare();
         drafting.plans.get(&length).into_iter().for_each(Plan::prepare);
         self.written = self.written.max(range.end);
         let (chosen, drafts) = match results.wait().await?.as_slice() {
             [Data::U32(chosen), Data::U32(drafts)] => (chosen.clone(), drafts[1..count].to_vec()),
-            // The graph is cut, and the drafts are in another part of it.
+            // The graph is split, and the drafts are in another segment.
             [Data::U32(chosen)] => (chosen.clone(), self.drafts(rows).await?[1..count].to_vec()),
-            other => panic!("chosen tokens and drafts are ids, not {other:?}"),
+            other => panic!("sampled tokens and drafts are ids, not {other:?}"),
         };
         let accepted = drafting.accepted(&drafts, &chosen);
         drafting.gain.learn(drafts.len(), accepted);
@@ -302,7 +300,7 @@ impl Session {
         Ok(())
     }
 
-    /// The last token and what is drafted after it.
+    /// Writes the last token and known drafts.
     async fn write_drafts(
         &mut self,
         output: PassOutput,
@@ -315,7 +313,7 @@ impl Session {
         Ok(())
     }
 
-    /// Positions of the tokens, and rows of the table where that is not on the device: then the drafts must be known here.
+    /// Writes RoPE tables, and rows of the per-layer input table if it is not on the device: that requires reading back the drafts.
     async fn write_each(
         &mut self,
         output: PassOutput,
@@ -329,22 +327,22 @@ impl Session {
         let mut ids = self.drafts(rows).await?;
         ids.truncate(range.len());
         let width = self.model.config().table_width();
-        if let Some(mut numbers) = self.model.0.table_rows(&ids).await? {
-            numbers.resize(rows * width, 0.0);
-            self.prepared(output, rows).await?.write_numbers(Inputs::PER_LAYER, &numbers);
+        if let Some(mut table_rows) = self.model.0.table_rows(&ids).await? {
+            table_rows.resize(rows * width, 0.0);
+            self.prepared(output, rows).await?.write_numbers(Inputs::PER_LAYER, &table_rows);
         }
         Ok(())
     }
 
-    /// The last token and drafts after it, as the device has them.
+    /// Reads back the last token and the drafts after it.
     async fn drafts(&self, rows: usize) -> Result<Vec<u32>, RuntimeError> {
         let bytes = self.memory.read(Inputs::DRAFTS, &Type::u32([rows])).await?.unwrap_or_default();
         let id = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
         Ok(bytes.chunks_exact(4).map(id).collect())
     }
 
-    /// Lets the drafter write drafts after the last token.
-    async fn guess(
+    /// Runs the drafter, which writes drafts after the last token.
+    async fn run_drafter(
         &mut self,
         drafting: &mut Drafting,
         drafter: &Drafter,
@@ -355,7 +353,7 @@ impl Session {
             drafting.plans.insert(drafts, self.draft_plan(graph, drafter).await?);
         }
         let plan = &drafting.plans[&drafts];
-        plan.run(&self.write_guess(plan, drafter, row))?;
+        plan.run(&self.write_draft_inputs(plan, drafter, row))?;
         Ok(())
     }
 
@@ -370,7 +368,7 @@ impl Session {
         draft(&drafter.0.config, self.model.config(), &drafter.0.catalog, &pass).graph
     }
 
-    /// A graph of drafts with what stays the same in all its runs.
+    /// The plan of a draft graph, with its constant inputs written.
     async fn draft_plan(&mut self, graph: Graph, drafter: &Drafter) -> Result<Plan, RuntimeError> {
         let plan = Plan::new(graph, &drafter.0.weights, &mut self.memory).await?;
         if !drafter.0.members.is_empty() {
@@ -379,21 +377,20 @@ impl Session {
         Ok(plan)
     }
 
-    /// Writes all else that a graph of drafts reads; returns the step it runs with.
-    fn write_guess(&self, plan: &Plan, drafter: &Drafter, row: usize) -> Step {
+    /// Writes the other inputs of a draft graph; returns the step it runs with.
+    fn write_draft_inputs(&self, plan: &Plan, drafter: &Drafter, row: usize) -> Step {
         let inner = &drafter.0;
         let last = self.tokens.last().copied().unwrap_or(0);
         plan.write_ids(Inputs::TOKEN, vec![last]);
         plan.write_ids(DraftInputs::ROW, vec![row as u32]);
-        // Drafts stand where the last token does; what they see ends before it.
-        for (name, table) in inner.positions(self.filled) {
+        // Drafts are computed at the last token's position and attend to the tokens before it.
+        for (name, table) in inner.rope_tables(self.filled) {
             plan.write_numbers(name, table);
         }
         Step { position: (self.filled - 1) as u32, count: 1, ..Step::default() }
     }
 
-    /// The drafts after the last token, with the drafter's logits and hidden states; nothing where no drafter is at work, or
-    /// nothing was chosen yet.
+    /// The drafts after the last token, with the drafter's logits and hidden states; `None` without a drafter or before the first round.
     ///
     /// # Errors
     /// If the device fails.
@@ -418,7 +415,7 @@ impl Session {
             |(_, info): &(Value, &ValueInfo)| info.origin == Origin::State(Inputs::DRAFTS.into());
         values.extend(graph.values().find(state).map(|(value, _)| value));
         let plan = self.draft_plan(graph, &drafter).await?;
-        let step = self.write_guess(&plan, &drafter, row);
+        let step = self.write_draft_inputs(&plan, &drafter, row);
         let mut data = plan.run_reading(&step, &values).await?.wait().await?;
         let ids = match data.pop() {
             Some(Data::U32(ids)) => ids[1..=drafts].to_vec(),
@@ -428,8 +425,8 @@ impl Session {
         Ok(Some(DraftTrace { ids, taps }))
     }
 
-    /// Runs a round's guessing and checking with a clock around every dispatch, after rounds that were written before. The passes count
-    /// for nothing. Nothing is returned on the CPU, or where nothing was drafted.
+    /// Profiles the drafting and the verification of a round, with the inputs of the last round. Tokens do not change. `None` on the
+    /// CPU, or if nothing was drafted.
     ///
     /// # Errors
     /// If the device fails.
@@ -440,7 +437,8 @@ impl Session {
         let Some((_, plan)) = drafting.plans.iter().max_by_key(|(drafts, _)| **drafts) else {
             return Ok(None);
         };
-        let Some(guessing) = plan.profile(&self.write_guess(plan, drafter, row)).await? else {
+        let Some(draft_table) = plan.profile(&self.write_draft_inputs(plan, drafter, row)).await?
+        else {
             return Ok(None);
         };
         let range = self.filled..self.filled + rows;
@@ -451,10 +449,10 @@ impl Session {
         for _ in 0..5 {
             runs.push(plan.profile(&step).await?);
         }
-        Ok(Some((guessing, plan.profile_table(&runs, &step, None))))
+        Ok(Some((draft_table, plan.profile_table(&runs, &step, None))))
     }
 
-    /// A token was written without drafts.
+    /// Records a token generated without drafts.
     pub(super) fn undrafted(&mut self) {
         if let Some(drafting) = &mut self.drafting {
             drafting.gain.rested();

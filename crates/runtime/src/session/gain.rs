@@ -1,44 +1,43 @@
-//! How many tokens to draft, from how many were accepted: as many as pay, and none where none do.
-//!
-//! No clock is read: what a draft costs is estimated from what has to be computed, so that results are repeatable.
+//! Chooses the number of drafts per round from the acceptance rate; 0 if drafting does not pay.
+//! Costs are estimated, not measured, so that results are reproducible.
 
-/// Tokens written without drafts before they are tried again.
+/// Tokens generated without drafts before drafting is tried again.
 const REST: usize = 64;
-/// How many earlier drafts weigh as much as a new one decides.
+/// Weight of the past acceptance rate, in drafts.
 const MEMORY: f64 = 16.0;
-/// What is assumed of drafts before there were any: enough to try.
-const HOPE: f64 = 0.75;
-/// Rounds must be at least so much faster than tokens one by one.
-const LEAST_GAIN: f64 = 1.05;
+/// Initial acceptance rate, high enough to try drafting.
+const INITIAL_RATE: f64 = 0.75;
+/// Minimum estimated speedup for drafting.
+const MIN_GAIN: f64 = 1.05;
 
-/// What a round costs, where a step without drafts costs one.
+/// Cost of a round, relative to a step without drafts.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct RoundCost {
-    /// Whatever is drafted, beside a step.
+    /// Fixed overhead of a round.
     pub(super) start: f64,
-    /// Each draft: guessing and checking it.
+    /// Cost per draft: drafting and verification.
     pub(super) draft: f64,
 }
 
-/// What has become of drafts, and what follows from it.
+/// Acceptance statistics and the number of drafts chosen from them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Gain {
     most: usize,
     cost: RoundCost,
-    /// The share of drafts that were accepted where those before them were.
+    /// Acceptance rate of drafts whose predecessors were accepted.
     accepted: f64,
-    /// Tokens left to be written without drafts.
+    /// Tokens left until drafting is tried again.
     rest: usize,
-    /// Never changes its mind.
+    /// Whether the number of drafts is fixed.
     fixed: bool,
 }
 
 impl Gain {
     pub(super) fn new(most: usize, cost: RoundCost, fixed: bool) -> Self {
-        Self { most, cost, accepted: HOPE, rest: 0, fixed }
+        Self { most, cost, accepted: INITIAL_RATE, rest: 0, fixed }
     }
 
-    /// How many tokens to draft; 0 where a step without drafts is faster.
+    /// Number of tokens to draft; 0 if a step without drafts is faster.
     pub(super) fn length(&self) -> usize {
         if self.fixed {
             return self.most;
@@ -47,34 +46,34 @@ impl Gain {
             return 0;
         }
         let best = (1..=self.most).max_by(|a, b| self.gain(*a).total_cmp(&self.gain(*b)));
-        best.filter(|length| self.gain(*length) >= LEAST_GAIN).unwrap_or(0)
+        best.filter(|length| self.gain(*length) >= MIN_GAIN).unwrap_or(0)
     }
 
-    /// Tokens of a round with so many drafts, by the steps without drafts that take as long.
+    /// Estimated speedup of a round with this number of drafts.
     fn gain(&self, drafts: usize) -> f64 {
         let tokens: f64 = (0..=drafts).map(|i| self.accepted.powi(i as i32)).sum();
         tokens / (1.0 + self.cost.start + drafts as f64 * self.cost.draft)
     }
 
-    /// What became of a round's drafts.
+    /// Records the result of a round.
     pub(super) fn learn(&mut self, drafted: usize, accepted: usize) {
         if drafted == 0 {
             return;
         }
-        // After the first that was refused nothing is known.
-        let asked = accepted + usize::from(accepted < drafted);
-        self.accepted = (self.accepted * MEMORY + accepted as f64) / (MEMORY + asked as f64);
+        // Drafts after the first rejected one were not evaluated.
+        let evaluated = accepted + usize::from(accepted < drafted);
+        self.accepted = (self.accepted * MEMORY + accepted as f64) / (MEMORY + evaluated as f64);
         if self.length() == 0 {
             self.rest = REST;
         }
     }
 
-    /// A token was written without drafts.
+    /// Records a token generated without drafts.
     pub(super) fn rested(&mut self) {
         if self.rest > 0 {
             self.rest -= 1;
             if self.rest == 0 {
-                self.accepted = HOPE;
+                self.accepted = INITIAL_RATE;
             }
         }
     }
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn good_drafts_become_longer() {
+    fn accepted_drafts_increase_the_length() {
         let mut gain = Gain::new(6, cost(0.2), false);
         let first = gain.length();
         (0..40).for_each(|_| gain.learn(gain.length(), gain.length()));
@@ -98,26 +97,26 @@ mod tests {
     }
 
     #[test]
-    fn bad_drafts_end_and_are_tried_again() {
+    fn rejected_drafts_pause_drafting() {
         let mut gain = Gain::new(6, cost(0.2), false);
         let mut rounds = 0;
         while gain.length() > 0 {
             gain.learn(gain.length(), 0);
             rounds += 1;
-            assert!(rounds < 30, "drafts that are never accepted go on");
+            assert!(rounds < 30, "drafting continues although nothing is accepted");
         }
         (0..REST).for_each(|_| gain.rested());
         assert!(gain.length() > 0);
     }
 
     #[test]
-    fn dear_drafts_are_not_made() {
+    fn expensive_drafts_are_not_used() {
         assert_eq!(Gain::new(4, cost(1.5), false).length(), 0);
         assert_eq!(Gain::new(4, cost(1.5), true).length(), 4);
     }
 
     #[test]
-    fn nothing_is_learnt_from_nothing() {
+    fn empty_rounds_change_nothing() {
         let mut gain = Gain::new(4, cost(0.2), false);
         let before = gain.clone();
         gain.learn(0, 0);

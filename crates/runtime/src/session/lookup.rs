@@ -1,14 +1,14 @@
-//! Drafts from what was said before: where the last few tokens have stood already, what followed them there.
+//! Prompt lookup: drafts the tokens that followed the last occurrence of the current n-gram.
 
-/// Tokens at the end that are looked for, most first.
+/// N-gram lengths, tried in this order.
 const LENGTHS: [usize; 3] = [4, 3, 2];
 
-/// Up to `most` tokens that followed the last occurrence of the tokens at the end.
+/// Up to `most` tokens that followed the last earlier occurrence of the final n-gram.
 pub(crate) fn look_up(tokens: &[u32], most: usize) -> Vec<u32> {
     let found = LENGTHS.into_iter().find_map(|length| {
         let before = tokens.len().checked_sub(length)?;
-        let (said, end) = (&tokens[..tokens.len() - 1], &tokens[before..]);
-        let at = said.windows(length).rposition(|window| window == end)?;
+        let (earlier, end) = (&tokens[..tokens.len() - 1], &tokens[before..]);
+        let at = earlier.windows(length).rposition(|window| window == end)?;
         Some(&tokens[at + length..])
     });
     found.map_or(Vec::new(), |following| following.iter().copied().take(most).collect())
@@ -19,11 +19,11 @@ mod tests {
     use super::look_up;
 
     #[test]
-    fn what_followed_before_is_drafted() {
+    fn drafts_follow_the_longest_last_match() {
         for (tokens, most, drafts) in [
             (&[1, 2, 3, 4, 5, 2, 3][..], 4, &[4, 5, 2, 3][..]),
             (&[1, 2, 3, 4, 5, 2, 3], 2, &[4, 5]),
-            // The longer end decides, then the later place.
+            // The longest n-gram wins, then the latest occurrence.
             (&[1, 2, 3, 9, 2, 3, 8, 1, 2, 3], 1, &[9]),
             (&[2, 3, 9, 2, 3, 8, 5, 2, 3], 1, &[8]),
             (&[7, 7, 7], 3, &[7]),

@@ -1,4 +1,4 @@
-//! What benchmarks ask of a session beside its tokens.
+//! Measurements for benchmarks.
 
 use rullama_engine::{gpu::profile::Table, graph::Cost};
 use rullama_models::gemma4::PassOutput;
@@ -9,11 +9,11 @@ use super::{
 };
 use crate::error::RuntimeError;
 
-/// Passes that a profile of a step is the mean of.
+/// Passes averaged by a step profile.
 const PROFILED_PASSES: usize = 5;
 
 impl Session {
-    /// Waits until the device has done all that was queued.
+    /// Waits until the device has finished all queued work.
     ///
     /// # Errors
     /// If the device fails.
@@ -21,8 +21,8 @@ impl Session {
         Ok(self.model.0.weights.flush().await?)
     }
 
-    /// Queues a step of the token loop after those under way and does not wait for it: what the host does for each token. Steps queued so
-    /// count for nothing. False if there is no space for another.
+    /// Queues a decode step after those in flight without waiting for it, to measure the host's work per token. Its token is not
+    /// appended. False if the context is full.
     ///
     /// # Errors
     /// If there is no token, or the device fails.
@@ -30,20 +30,20 @@ impl Session {
         if self.tokens.is_empty() {
             return Err(RuntimeError::EmptyPrompt);
         }
-        // Steps of the token loop itself have a sampling that they were queued for.
+        // Only steps of the token loop set `in_flight_sampling`.
         if self.in_flight_sampling.is_some() || self.in_flight.is_empty() {
             self.drop_in_flight();
             self.keep(self.tokens.len() - 1);
             self.prefill(&mut |_| true).await?;
         }
-        let has_room = self.filled + self.in_flight.len() < self.context;
-        if has_room {
+        let fits = self.filled + self.in_flight.len() < self.context;
+        if fits {
             self.enqueue_step(sampling).await?;
         }
-        Ok(has_room)
+        Ok(fits)
     }
 
-    /// What one step of the token loop costs on any device at the session's position.
+    /// Estimated cost of one decode step at the session's position.
     ///
     /// # Errors
     /// If the device has no space for the graph.
@@ -53,8 +53,8 @@ impl Session {
         Ok(prepared.cost(&step(&range, 0)))
     }
 
-    /// Runs one step of the token loop with a clock around every dispatch. The step counts for nothing. There is no profile on the
-    /// CPU, or where the host computes experts between dispatches.
+    /// Profiles one decode step with timestamps around every dispatch. Its token is not appended. `None` on the CPU, or if the host
+    /// computes experts.
     ///
     /// # Errors
     /// If there is no token, or the device fails.
@@ -81,8 +81,8 @@ impl Session {
         Ok(Some(plan.profile_table(&runs, &step, None)))
     }
 
-    /// Runs the next `tokens` tokens of a prompt as one pass with a clock around every dispatch. The pass counts for nothing. Nothing
-    /// is returned on the CPU.
+    /// Profiles a prefill pass over the next `tokens` tokens with timestamps around every dispatch. The tokens do not count as cached.
+    /// `None` on the CPU.
     ///
     /// # Errors
     /// If there are no such tokens, or the device fails.
@@ -97,7 +97,7 @@ impl Session {
         let prepared = self.prepared(PassOutput::Caches, tokens).await?;
         let Some(plan) = prepared.whole_on_gpu() else { return Ok(None) };
         let step = step(&range, 0);
-        // The first pass makes the clocks warm.
+        // The first pass warms up the GPU clocks.
         plan.profile(&step).await?;
         let run = plan.profile(&step).await?;
         Ok(Some(plan.profile_table(&[run], &step, None)))

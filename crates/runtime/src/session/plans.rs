@@ -8,11 +8,10 @@ use rullama_models::gemma4::{Inputs, Pass, PassInput, PassOutput};
 use super::{Session, prepared::PreparedPass, sees_blocks};
 use crate::error::RuntimeError;
 
-/// Up to this position, decode passes read caches as if they were no longer: few keys take other kernels than many, and most
-/// conversations are shorter than their context.
+/// Up to this position, decode passes use kernels for short KV caches; most conversations are shorter than their context.
 pub(crate) const SHORT_CONTEXT: usize = 1024;
 
-/// Prepared passes by what they compute, their tokens, whether some of those are soft, and the position they end before.
+/// Prepared passes by output, number of tokens, whether some tokens are soft, and short-context limit.
 #[derive(Debug, Default)]
 pub(super) struct Plans(HashMap<Key, PreparedPass>);
 
@@ -31,7 +30,7 @@ impl Plans {
         self.0.clear();
     }
 
-    /// Graphs that check drafts are made anew: others are checked from here on.
+    /// Discards verification passes, because the draft options changed.
     pub(super) fn forget_drafts(&mut self) {
         self.0.retain(|(output, ..), _| !output.batch_invariant());
     }
@@ -42,7 +41,7 @@ impl Plans {
 }
 
 impl Session {
-    /// What a graph of this kind looks like in this session.
+    /// The pass with this output and number of tokens.
     pub(crate) fn pass(&self, output: PassOutput, tokens: usize) -> Pass {
         let input = match output {
             PassOutput::Caches | PassOutput::Logits | PassOutput::LogitsEach => PassInput::Ids,
@@ -67,8 +66,8 @@ impl Session {
         }
     }
 
-    /// The position that decode passes end before, if not the end of the context. A token is computed alike by all of them, alone or
-    /// with drafts after it.
+    /// The position limit of decode passes, if it is not the end of the context. Passes with and without drafts use the same limit, so
+    /// that they compute bit-identical results.
     fn short_context(&self, output: PassOutput) -> Option<usize> {
         let decodes = matches!(
             output,
@@ -77,13 +76,13 @@ impl Session {
         (decodes && self.decode_limit() < self.context).then_some(SHORT_CONTEXT)
     }
 
-    /// The position that decode passes end before.
+    /// The position limit of decode passes.
     pub(super) fn decode_limit(&self) -> usize {
         let position = self.filled + self.in_flight.len();
         if position < SHORT_CONTEXT { self.context.min(SHORT_CONTEXT) } else { self.context }
     }
 
-    /// The pass of this kind, prepared if it is not.
+    /// The prepared pass with this output and number of tokens.
     pub(super) async fn prepared(
         &mut self,
         output: PassOutput,
@@ -92,7 +91,7 @@ impl Session {
         self.prepared_for(output, tokens, false).await
     }
 
-    /// The same, where some tokens may be soft.
+    /// The prepared pass, for soft tokens if `soft` is set.
     pub(super) async fn prepared_for(
         &mut self,
         output: PassOutput,
@@ -130,13 +129,13 @@ async fn prepare(session: &mut Session, pass: &Pass) -> Result<PreparedPass, Run
     Ok(prepared)
 }
 
-/// Compiles the kernels of long conversations while one is short, as far as that was not done when the model was loaded.
+/// Compiles the kernels for long contexts while the context is short, unless loading the model did so.
 fn warm_long_context(session: &Session, short: &Pass) {
     let Device::Gpu(gpu) = session.model.device() else { return };
     if gpu.is_software() {
         return;
     }
     let long = session.graph(&Pass { short_context: None, ..short.clone() });
-    // Errors come again when a plan needs the kernel.
+    // Errors are reported again when a plan needs the kernel.
     long.segments.iter().for_each(|segment| drop(gpu.warm(&segment.graph)));
 }

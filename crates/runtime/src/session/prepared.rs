@@ -1,4 +1,4 @@
-//! The plans of a pass: one, or several with the host's experts between them.
+//! The plans of a pass: one, or several with the host's experts in between.
 
 use rullama_engine::{
     cpu::Data,
@@ -14,20 +14,20 @@ use crate::{
     model::{Inner, Routed},
 };
 
-/// The plans of a pass and what comes out of it.
+/// The plans of a pass and its result.
 #[derive(Debug)]
 pub(crate) struct PreparedPass {
-    /// All segments but the last, each with what the host does after it.
+    /// All segments but the last, each with the host's experts after it.
     front: Vec<(Plan, HostExperts)>,
     last: Plan,
-    /// What changes the host's experts.
+    /// Adapters of the host's experts.
     adapters: Option<Adapters>,
     /// A value of the last segment.
     pub(crate) result: Option<Value>,
 }
 
 impl PreparedPass {
-    /// With these adapters, or none: the graph was written for them.
+    /// Prepares the plans of a graph that was built for these adapters.
     pub(crate) async fn new(
         decoder: Decoder,
         model: &Inner,
@@ -47,7 +47,7 @@ impl PreparedPass {
         Ok(Self { front, last, adapters: adapters.cloned(), result: decoder.result })
     }
 
-    /// The last token and drafts after it, where the last segment has them.
+    /// The state [`Inputs::DRAFTS`], if the last segment has it.
     pub(super) fn drafts(&self) -> Option<Value> {
         let named =
             |origin: &Origin| matches!(origin, Origin::State(name) if name == Inputs::DRAFTS);
@@ -55,26 +55,26 @@ impl PreparedPass {
         values.find(|(_, info)| named(&info.origin)).map(|(value, _)| value)
     }
 
-    /// Writes ids into the input or state of this name, where segments have it.
+    /// Writes ids into the input or state of this name, in segments that have it.
     pub(crate) fn write_ids(&self, name: &str, ids: &[u32]) {
         self.plans()
             .filter(|plan| plan.has(name))
             .for_each(|plan| plan.write_ids(name, ids.into()));
     }
 
-    /// Writes the numbers of an input, where segments have it.
-    pub(crate) fn write_numbers(&self, name: &str, numbers: &[f32]) {
+    /// Writes f32 values into the input of this name, in segments that have it.
+    pub(crate) fn write_numbers(&self, name: &str, values: &[f32]) {
         let plans = self.plans().filter(|plan| plan.has(name));
-        plans.for_each(|plan| plan.write_numbers(name, numbers.into()));
+        plans.for_each(|plan| plan.write_numbers(name, values.into()));
     }
 
-    /// Runs the graph; the last segment may still be under way afterwards.
+    /// Runs the graph without waiting for the last segment.
     pub(crate) async fn run(&self, model: &Inner, step: &Step) -> Result<(), RuntimeError> {
         self.run_front(model, step).await?;
         Ok(self.last.run(step)?)
     }
 
-    /// Runs the graph and brings back some values of its last segment.
+    /// Runs the graph and reads back values of its last segment.
     pub(crate) async fn run_reading(
         &self,
         model: &Inner,
@@ -85,12 +85,12 @@ impl PreparedPass {
         Ok(self.last.run_reading(step, values).await?)
     }
 
-    /// Does what can be done ahead of the next pass, while the device is busy.
+    /// Records the next pass while the device is busy.
     pub(super) fn prepare(&self) {
         self.plans().for_each(Plan::prepare);
     }
 
-    /// Runs the graph and brings back some values of every segment.
+    /// Runs the graph and reads back values of every segment.
     pub(super) async fn run_reading_all(
         &self,
         model: &Inner,
@@ -114,7 +114,7 @@ impl PreparedPass {
         Ok(())
     }
 
-    /// Runs a segment and the experts after it, and brings back some of its values.
+    /// Runs a segment and the host's experts after it, and reads back values of the segment.
     async fn run_segment(
         &self,
         index: usize,
@@ -129,7 +129,7 @@ impl PreparedPass {
             (Some(Data::F32(weights)), Some(Data::U32(ids)), Some(Data::F32(x))) => {
                 Routed { x, ids, weights }
             }
-            other => panic!("experts take numbers and ids, not {other:?}"),
+            other => panic!("experts take f32 rows and ids, not {other:?}"),
         };
         let y = model.host_experts(*layer, routed, step, self.adapters.as_ref()).await?;
         self.plan(index + 1).write_numbers(Inputs::EXPERTS, y);
@@ -141,7 +141,7 @@ impl PreparedPass {
         self.plans().map(Plan::graph)
     }
 
-    /// The whole graph on a GPU, if it is not cut.
+    /// The GPU plan, if the graph is not split.
     pub(super) fn whole_on_gpu(&self) -> Option<&GpuPlan> {
         match &self.last {
             Plan::Gpu(plan) if self.front.is_empty() => Some(plan),
@@ -149,7 +149,7 @@ impl PreparedPass {
         }
     }
 
-    /// What the device does in a pass.
+    /// Estimated cost of a pass on the device.
     pub(super) fn cost(&self, step: &Step) -> Cost {
         let mut cost = Cost::default();
         self.plans().for_each(|plan| cost += plan.cost(step));

@@ -1,7 +1,6 @@
-//! Sessions as bytes.
-//!
-//! Magic, version, the model's fingerprint, the session's sizes, its tokens, the soft tokens among them, then every state with its
-//! length. All numbers are little-endian.
+//! Saving and restoring sessions.
+//! Format: magic with version, fingerprint of model and adapters, sizes, tokens, soft tokens, then every state with its length. Integers
+//! are little-endian.
 
 use std::rc::Rc;
 
@@ -25,7 +24,7 @@ const MAGIC: &[u8; 8] = b"rullama\x02";
 const DAMAGED: RuntimeError = RuntimeError::Saved { why: "is damaged" };
 
 impl Session {
-    /// The session as bytes: tokens and caches.
+    /// Serialises the session: tokens and KV caches.
     ///
     /// # Errors
     /// If the device fails.
@@ -83,7 +82,7 @@ impl Session {
             SessionOptions { context: Some(context), cache, chunk, block, suppress, in_flight };
         let mut session = Self::new(model, &options)?;
         session.set_adapters(adapters)?;
-        // Every medium stands among the tokens, each of its rows for one.
+        // Every row of a medium belongs to one token.
         let mut rows = 0_usize;
         for _ in 0..reader.number()? {
             let (first, media) = reader.media(model.config().width)?;
@@ -106,7 +105,7 @@ impl Session {
             caches.push((name, ty, reader.take(length)?));
         }
         if caches.iter().all(|(_, _, bytes)| !bytes.is_empty()) {
-            // A graph makes the states that the bytes go into.
+            // Preparing a graph allocates the states.
             session.prepared(PassOutput::Logits, 1).await?;
             caches.iter().for_each(|(name, ty, bytes)| session.memory.write(name, ty, bytes));
             (session.filled, session.written) = (filled, written);
@@ -124,7 +123,7 @@ impl Session {
         };
         let mut caches: Vec<(String, Type)> = Vec::new();
         for (_, info) in decoder.segments.iter().flat_map(|segment| segment.graph.values()) {
-            // A save is the same wherever experts are.
+            // The format does not depend on where experts run.
             if let Some(name) = state(&info.origin).filter(|name| !crosses_cut(name))
                 && !caches.iter().any(|(known, _)| *known == name)
             {
@@ -144,7 +143,7 @@ fn put_ids(out: &mut Vec<u8>, ids: &[u32]) {
     ids.iter().for_each(|id| out.extend(id.to_le_bytes()));
 }
 
-/// What tells the weights that made the caches from others.
+/// Hash that identifies the weights that computed the caches.
 fn fingerprint(model: &Model, adapters: Option<&Adapters>) -> [u8; 32] {
     let Some(adapters) = adapters else { return model.0.fingerprint };
     let hash = Sha256::new_with_prefix(model.0.fingerprint);
@@ -168,7 +167,7 @@ fn cache_of(byte: u8) -> Result<CacheType, RuntimeError> {
     }
 }
 
-/// Reads what may have been cut short or changed.
+/// Checked reader of untrusted bytes.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

@@ -1,8 +1,6 @@
-//! Parts of images and audio among a session's tokens.
-//!
-//! Each soft token gets an id of its own beyond the vocabulary, made from its image's content: so a common beginning is common
-//! only if its images are, and nothing else about a session changes. The rows are kept until the session ends, since caches may
-//! have to be filled again.
+//! Soft tokens (images and audio) among a session's tokens.
+//! Each soft token gets an id beyond the vocabulary, derived from a hash of its medium's content: prefixes match only if their media
+//! match. The rows are kept until the session ends, since the KV caches may have to be recomputed.
 
 use std::{collections::BTreeMap, ops::Range, rc::Rc};
 
@@ -12,17 +10,17 @@ use sha2::{Digest, Sha256};
 use super::{Session, sees_blocks};
 use crate::{adapters::Adapters, error::RuntimeError, media::SoftTokens, model::Inner};
 
-/// Ids with this bit are no tokens.
+/// Flag bit of soft token ids.
 const SOFT: u32 = 1 << 31;
 
 /// An image or audio clip in a prompt.
 #[derive(Debug, Clone)]
 pub struct Media {
-    /// The token that stands in the prompt, once for each soft token.
+    /// The placeholder token in the prompt, once per soft token.
     pub placeholder: u32,
-    /// The rows.
+    /// The embedding rows.
     pub rows: Rc<SoftTokens>,
-    /// Whether its soft tokens see each other, as far as the model lets them: those of images do, those of audio clips do not.
+    /// Whether its soft tokens attend to each other bidirectionally, if the model supports it: images do, audio clips do not.
     pub whole: bool,
 }
 
@@ -31,7 +29,7 @@ pub struct Media {
 pub(crate) struct Known(BTreeMap<u32, Media>);
 
 impl Known {
-    /// The ids of a medium, which is remembered.
+    /// Assigns ids to a medium and stores it.
     fn ids(&mut self, media: &Media) -> Range<u32> {
         let count = u32::try_from(media.rows.count).expect("a prompt's tokens fit 32 bits");
         let mut first = start(&media.rows);
@@ -40,7 +38,7 @@ impl Known {
                 first = SOFT;
                 continue;
             };
-            // Another image may have claimed ids nearby.
+            // Another medium may have overlapping ids.
             match self.overlapping(first..end) {
                 None => break end,
                 Some((other, known)) if other == first && known.rows == media.rows => break end,
@@ -53,7 +51,7 @@ impl Known {
         first..end
     }
 
-    /// Takes a medium back under the ids it had; false if others have some of them.
+    /// Restores a medium under its ids; false if they overlap with another medium's.
     pub(super) fn put(&mut self, first: u32, media: Media) -> bool {
         let Ok(count) = u32::try_from(media.rows.count) else { return false };
         let Some(end) = first.checked_add(count) else { return false };
@@ -64,7 +62,7 @@ impl Known {
         fits
     }
 
-    /// The media among some tokens, each once, with the first id of each.
+    /// The distinct media among tokens, with their first ids.
     pub(super) fn among(&self, tokens: &[u32]) -> Vec<(u32, &Media)> {
         let mut found: Vec<(u32, &Media)> = Vec::new();
         for id in tokens.iter().filter(|id| is_soft(**id)) {
@@ -83,27 +81,27 @@ impl Known {
         found
     }
 
-    /// The medium that an id belongs to, and which of its rows.
+    /// The medium of an id, its id range and the row of the id.
     fn find(&self, id: u32) -> Option<(&Media, Range<u32>, usize)> {
         let (first, media) = self.0.range(..=id).next_back()?;
         let ids = *first..end_of(*first, media);
         ids.contains(&id).then(|| (media, ids, (id - first) as usize))
     }
 
-    /// A medium that has some of these ids, and its first id. Media do not overlap each other, so the last one that begins
-    /// before the end decides.
+    /// A medium that overlaps these ids, and its first id. Media do not overlap each other, so only the last one that starts before the
+    /// end can.
     fn overlapping(&self, ids: Range<u32>) -> Option<(u32, &Media)> {
         let (first, media) = self.0.range(..ids.end).next_back()?;
         (end_of(*first, media) > ids.start).then_some((*first, media))
     }
 }
 
-/// One more than the last id of a medium, which was checked to be an id when the medium came.
+/// Exclusive end of a medium's ids; checked for overflow when the medium was stored.
 fn end_of(first: u32, media: &Media) -> u32 {
     first + media.rows.count as u32
 }
 
-/// What tells the content of a medium from that of all others.
+/// SHA-256 of a medium's rows.
 pub(crate) type MediaDigest = [u8; 32];
 
 fn digest(rows: &SoftTokens) -> MediaDigest {
@@ -112,7 +110,7 @@ fn digest(rows: &SoftTokens) -> MediaDigest {
     hash.finalize().into()
 }
 
-/// The first id, from the content; far enough from the end for all rows.
+/// The first id, derived from the content; far enough from `u32::MAX` for all rows.
 fn start(rows: &SoftTokens) -> u32 {
     let digest = digest(rows);
     let word = u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]);
@@ -124,10 +122,10 @@ pub(crate) fn is_soft(id: u32) -> bool {
 }
 
 impl Known {
-    /// The tokens of a prompt with images and audio in place of their placeholders, in order.
+    /// Replaces the placeholders of a prompt by soft token ids, in order.
     ///
     /// # Errors
-    /// If there are more or fewer placeholders than soft tokens, or the rows are of another model.
+    /// If there are fewer placeholders than soft tokens, or the rows have another model's width.
     pub(crate) fn soften(
         &mut self,
         config: &Config,
@@ -138,9 +136,9 @@ impl Known {
         let mut from = 0;
         for medium in media {
             let wanted = medium.rows.count;
-            let (model, numbers) = (config.width, medium.rows.values.len());
-            if wanted.checked_mul(model) != Some(numbers) {
-                return Err(RuntimeError::OtherTower { tower: numbers / wanted.max(1), model });
+            let (model, elements) = (config.width, medium.rows.values.len());
+            if wanted.checked_mul(model) != Some(elements) {
+                return Err(RuntimeError::OtherTower { tower: elements / wanted.max(1), model });
             }
             let place = |id: &u32| *id == medium.placeholder;
             let first =
@@ -156,8 +154,7 @@ impl Known {
         Ok(softened)
     }
 
-    /// For each medium that begins among some tokens, where it does and what is in it. Ids alone could be those of other content, though that is
-    /// very unlikely.
+    /// Position and digest of each medium that starts among these tokens. Ids alone could collide, though that is very unlikely.
     pub(crate) fn digests(&self, tokens: &[u32]) -> Vec<(usize, MediaDigest)> {
         let begins = |(position, id): (usize, &u32)| {
             let (media, _, row) = self.find(*id)?;
@@ -166,18 +163,18 @@ impl Known {
         tokens.iter().enumerate().filter_map(begins).collect()
     }
 
-    /// The positions of the block that a position lies in, if it does.
+    /// The block of positions that contains this position, if there is one.
     fn block(&self, config: &Config, tokens: &[u32], position: usize) -> Option<Range<usize>> {
         let id = *tokens.get(position)?;
         let (media, _, row) = self.find(id)?;
         let first = position.checked_sub(row)?;
-        // A session may have gone back to the middle of an image.
+        // A session may have been truncated inside an image.
         let end = (first + media.rows.count).min(tokens.len());
         (media.whole && sees_blocks(config)).then_some(first..end)
     }
 
-    /// How many of the tokens from `first` on to take at once, at most `most`: blocks are not cut. A sliding-window cache has room for a block of
-    /// `room` tokens.
+    /// Number of tokens for the next pass, starting at `first`, at most `most`: blocks are not split. The sliding-window cache holds a
+    /// block of `room` tokens.
     ///
     /// # Errors
     /// If a block is longer than that.
@@ -200,7 +197,7 @@ impl Known {
         Ok(block.len())
     }
 
-    /// The rows that stand for some of the tokens, and where their blocks end, both for a pass of `size` tokens.
+    /// Embedding rows and block ends of a range of tokens, padded to a pass of `size` tokens.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -229,37 +226,36 @@ impl Known {
     }
 }
 
-/// Refuses media with adapters that change the table of tokens: its rows are read from the file.
+/// Refuses media with adapters that change the token embeddings: with media, embeddings are read from the file.
 pub(crate) fn check_adapters(adapters: Option<&Adapters>) -> Result<(), RuntimeError> {
     match adapters.is_some_and(Adapters::change_lookup) {
         true => Err(RuntimeError::NotWithMedia {
-            what: "be read with an adapter that changes the table of tokens",
+            what: "be used with an adapter that changes the token embeddings",
         }),
         false => Ok(()),
     }
 }
 
 impl Session {
-    /// The tokens of a prompt with images and audio in place of their placeholders, in order, ready for
-    /// [`Session::set_tokens`].
+    /// Replaces the placeholders of a prompt by soft token ids, in order, for [`Session::set_tokens`].
     ///
     /// # Errors
-    /// If there are more or fewer placeholders than soft tokens, or the rows are of another model.
+    /// If there are fewer placeholders than soft tokens, or the rows have another model's width.
     pub fn soften(&mut self, tokens: &[u32], media: &[Media]) -> Result<Vec<u32>, RuntimeError> {
         self.soft.soften(self.model.config(), tokens, media)
     }
 
-    /// Whether an id is a token or a soft token we have rows for.
+    /// Whether an id is a token of the vocabulary or a known soft token.
     pub(super) fn knows(&self, id: u32) -> bool {
         (id as usize) < self.model.config().vocabulary || self.soft.find(id).is_some()
     }
 
-    /// Whether there are soft tokens in a range.
+    /// Whether a range contains soft tokens.
     pub(super) fn has_soft(&self, range: Range<usize>) -> bool {
         self.tokens[range].iter().any(|id| is_soft(*id))
     }
 
-    /// Refuses tokens that would begin in the middle of an image or audio clip, or leave one before its end.
+    /// Refuses tokens that start in the middle of an image or audio clip, or leave one incomplete.
     pub(super) fn check_order(&self, tokens: &[u32]) -> Result<(), RuntimeError> {
         let mut before = self.tokens.last().copied();
         for (position, id) in (self.tokens.len()..).zip(tokens) {
@@ -276,7 +272,7 @@ impl Session {
         Ok(())
     }
 
-    /// How many of the next tokens to take at once, at most `most`: blocks are not cut.
+    /// Number of tokens for the next pass, at most `most`: blocks are not split.
     pub(super) fn uncut(&self, first: usize, most: usize) -> Result<usize, RuntimeError> {
         let config = self.model.config();
         let room = match self.ring < self.context {
@@ -286,7 +282,7 @@ impl Session {
         self.soft.uncut(config, &self.tokens, (first, most), room)
     }
 
-    /// Writes the rows that stand for these tokens, and where their blocks end.
+    /// Writes embedding rows and block ends of these tokens.
     pub(super) async fn write_rows(
         &mut self,
         output: PassOutput,
@@ -304,7 +300,7 @@ impl Session {
 }
 
 impl Inner {
-    /// The row that stands for a token.
+    /// The scaled embedding of a token, read from the file.
     async fn embedding(&self, id: u32) -> Result<Vec<f32>, RuntimeError> {
         let tensor = self.gguf.tensor("token_embd.weight");
         let tensor = tensor.expect("the catalogue was made from this file");

@@ -1,4 +1,4 @@
-//! Passes: filling caches, logits, and the token loop with steps queued ahead.
+//! Prefill, logits, and the token loop with steps in flight.
 
 use std::ops::Range;
 
@@ -8,27 +8,27 @@ use rullama_models::gemma4::{Inputs, PassOutput};
 use super::{MOST_DRAFTS, Session, prepared::PreparedPass, soft::is_soft};
 use crate::{error::RuntimeError, model::Model};
 
-/// Tokens a pass of a prompt may have; the session's own limit cuts the list. Each is twice the one before: a pass takes little longer than one
-/// of half as many tokens, so whatever is left goes through one.
+/// Sizes of prefill passes, up to the session's limit. Powers of two: a half-empty pass takes hardly longer than a full one of half the
+/// size, so the remaining tokens go through one pass.
 const CHUNKS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
 
-/// How the device chooses the next token.
+/// How the device samples the next token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum DeviceSampling {
-    /// The most likely one.
+    /// The most likely token.
     Greedy,
-    /// A drawn one.
+    /// A random token.
     Drawn {
-        /// How to draw.
+        /// Sampling parameters.
         draw: Draw,
-        /// Start of the random numbers; the position is mixed in.
+        /// Random seed; the position is mixed in.
         seed: u32,
     },
 }
 
 impl Session {
-    /// Puts all tokens but the last into the caches. `each` is told how many are done after every pass and may stop the work
-    /// by returning false; what is done stays done.
+    /// Writes all tokens but the last to the KV caches. `each` receives the number of cached tokens after every pass and cancels by
+    /// returning false; finished passes stay cached.
     ///
     /// # Errors
     /// If the device fails.
@@ -36,7 +36,7 @@ impl Session {
         &mut self,
         each: &mut dyn FnMut(usize) -> bool,
     ) -> Result<bool, RuntimeError> {
-        // One pass is queued after the one under way: the device never waits for us, and a cancellation not for a long queue.
+        // Keep two passes queued: the device never idles, and a cancellation does not wait for a long queue.
         let mut under_way: Option<Fence> = None;
         while self.filled + 1 < self.tokens.len() {
             let left = self.tokens.len() - 1 - self.filled;
@@ -72,12 +72,14 @@ impl Session {
         if self.tokens.is_empty() {
             return Err(RuntimeError::EmptyPrompt);
         }
-        // The last token's own logits are wanted, even if it is in the caches.
+        // The last token must be computed again for its logits, even if it is cached.
         self.keep(self.tokens.len() - 1);
         self.prefill(&mut |_| true).await?;
-        // An image that is read at once takes the last token with it.
+        // The prompt ends with an image block, which prefill cannot split before the last token.
         if self.filled == self.tokens.len() {
-            return Err(RuntimeError::NotWithMedia { what: "end in one: add text after it" });
+            return Err(RuntimeError::NotWithMedia {
+                what: "end with them: add text after the last one",
+            });
         }
         self.logits_of(1).await
     }
@@ -96,7 +98,7 @@ impl Session {
         Ok(())
     }
 
-    /// As [`Self::all_logits`], but each token is computed to the last bit as in a pass of its own, as drafts are checked.
+    /// As [`Self::all_logits`], but batch-invariant, as in the verification of drafts.
     ///
     /// # Errors
     /// If the device fails.
@@ -113,7 +115,7 @@ impl Session {
         Ok(())
     }
 
-    /// The next token, chosen on the device and appended; `None` at the end of the context.
+    /// Samples the next token on the device and appends it; `None` at the end of the context.
     ///
     /// # Errors
     /// If there is no token, or the device fails.
@@ -144,14 +146,14 @@ impl Session {
         let results = self.in_flight.pop_front().expect("one was queued just now");
         let token = match results.wait().await?.first() {
             Some(Data::U32(ids)) => ids[0],
-            other => panic!("a chosen token is an id, not {other:?}"),
+            other => panic!("a sampled token is an id, not {other:?}"),
         };
         self.filled += 1;
         self.tokens.push(token);
         Ok(Some(token))
     }
 
-    /// How many steps may be in flight: a step that needs the host cannot be queued before its token is known.
+    /// Maximum steps in flight: a step that needs the host cannot be queued before its token is known.
     pub fn steps_in_flight(&self) -> usize {
         if feeds_itself(&self.model) { self.options.in_flight.max(1) } else { 1 }
     }
@@ -166,9 +168,11 @@ impl Session {
             DeviceSampling::Drawn { seed, .. } => seed,
         };
         let output = output_of(sampling);
-        // The device feeds the loop with tokens; the last one of an image is none.
+        // Decode steps read a token id from the device; soft tokens have none.
         if self.tokens.last().is_some_and(|id| is_soft(*id)) {
-            return Err(RuntimeError::NotWithMedia { what: "end in one: add text after it" });
+            return Err(RuntimeError::NotWithMedia {
+                what: "end with them: add text after the last one",
+            });
         }
         let position = self.filled + self.in_flight.len();
         let range = position..position + 1;
@@ -187,7 +191,7 @@ impl Session {
         if let DeviceSampling::Drawn { draw, .. } = sampling {
             prepared.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
         }
-        let token = prepared.result.expect("a graph that chooses has a result");
+        let token = prepared.result.expect("a sampling graph has a result");
         let results = prepared.run_reading(&model.0, &step(&range, seed), &[token]).await?;
         self.in_flight.push_back(results);
         self.written = self.written.max(range.end);
@@ -200,7 +204,7 @@ impl Session {
         self.logits_with(PassOutput::Logits, count, size).await
     }
 
-    /// The same, by a graph for `size` tokens.
+    /// Logits of the next `count` tokens, by a pass of `size` tokens.
     async fn logits_with(
         &mut self,
         output: PassOutput,
@@ -216,7 +220,7 @@ impl Session {
         let results = prepared.run_reading(&model.0, &step(&range, 0), &[logits]).await?;
         let mut rows = match results.wait().await?.pop() {
             Some(Data::F32(rows)) => rows,
-            other => panic!("logits are numbers, not {other:?}"),
+            other => panic!("logits are f32, not {other:?}"),
         };
         rows.truncate(count * self.model.config().vocabulary);
         self.advance(count);
@@ -228,7 +232,7 @@ impl Session {
         self.written = self.written.max(self.filled);
     }
 
-    /// Writes everything a pass over these tokens reads; ids beyond them are zero.
+    /// Writes all inputs of a pass over these tokens; padding ids are 0.
     pub(super) async fn write_tokens(
         &mut self,
         output: PassOutput,
@@ -241,7 +245,7 @@ impl Session {
         if soft {
             self.write_rows(output, size, range.clone()).await?;
         }
-        // Soft tokens have the per-layer inputs of the first token, which is padding.
+        // Soft tokens use the per-layer inputs of token 0, the padding token.
         let id = |id: &u32| if is_soft(*id) { 0 } else { *id };
         let mut ids: Vec<u32> = self.tokens[range].iter().map(id).collect();
         let rows = self.model.0.table_rows(&ids).await?;
@@ -269,7 +273,7 @@ impl Session {
     }
 }
 
-/// Whether a decode step finds its token on the device: the host computes no part of it.
+/// Whether decode steps run without the host, so that several can be in flight.
 pub(crate) fn feeds_itself(model: &Model) -> bool {
     let on_gpu = matches!(model.device(), Device::Gpu(_));
     let table = model.0.table_resident || model.config().per_layer.is_none();
@@ -283,7 +287,7 @@ pub(super) fn output_of(sampling: DeviceSampling) -> PassOutput {
     }
 }
 
-/// Most rows of logits made at once: a row of the real vocabulary is a megabyte.
+/// Maximum logit rows per pass: a row of a 256k vocabulary is a megabyte.
 const LOGIT_ROWS: usize = 32;
 
 fn write_rope(prepared: &PreparedPass, model: &crate::model::Inner, size: usize, first: usize) {
@@ -297,12 +301,12 @@ pub(super) fn step(range: &Range<usize>, seed: u32) -> Step {
     Step { position: range.start as u32, count: range.len() as u32, seed, ..Step::default() }
 }
 
-/// Tokens that runs of a prompt may have, if none has more than `most`.
+/// Sizes of prefill passes up to `most` tokens.
 pub(crate) fn chunks(most: usize) -> impl DoubleEndedIterator<Item = usize> + Clone {
     CHUNKS.into_iter().filter(move |size| *size < most).chain([most])
 }
 
-/// Tokens of the pass for `left` tokens: the smallest that is more than half full, else the largest that is full.
+/// Size of the next prefill pass for `left` tokens: the smallest that is more than half full, otherwise the largest that is full.
 pub(crate) fn chunk(left: usize, most: usize) -> usize {
     let mut sizes = chunks(most);
     let fitting = sizes.clone().find(|size| left <= *size && left * 2 > *size);
@@ -315,7 +319,7 @@ mod tests {
     use super::chunk;
 
     #[test]
-    fn chunks_are_full_or_nearly_so() {
+    fn chunks_are_full_or_more_than_half_full() {
         for (left, most, size) in [
             (1, 512, 8),
             (5, 512, 8),

@@ -1,4 +1,4 @@
-//! Intermediate values by name, for comparison with other implementations.
+//! Named intermediate values, for comparison with other implementations.
 
 use rullama_engine::{
     cpu::Data,
@@ -9,20 +9,19 @@ use rullama_models::gemma4::{Inputs, Pass, PassOutput};
 use super::{Session, prepared::PreparedPass, steps::step};
 use crate::error::RuntimeError;
 
-/// A named intermediate value of some tokens.
+/// A named intermediate value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tap {
     /// Its name.
     pub name: String,
     /// Its sizes, outermost first.
     pub shape: Vec<usize>,
-    /// Its numbers; ids are numbers too.
+    /// Its elements; ids are converted to f32.
     pub numbers: Vec<f32>,
 }
 
 impl Session {
-    /// Runs all tokens at once in a graph of its own and returns every named value. The session must be new: nothing is in its
-    /// caches before, and nothing counts as being there afterwards.
+    /// Runs all tokens in one traced pass and returns every tapped value. The KV caches are discarded before and after.
     ///
     /// # Errors
     /// If there are no tokens, or the device fails.
@@ -47,7 +46,7 @@ impl Session {
             prepared.write_ids(Inputs::SUPPRESSED, &self.options.suppress);
         }
         for graph in prepared.graphs() {
-            for (name, numbers) in unturned(graph) {
+            for (name, numbers) in identity_ropes(graph) {
                 prepared.write_numbers(&name, &numbers);
             }
         }
@@ -71,26 +70,26 @@ impl Session {
 }
 
 impl Session {
-    /// The chances of all experts, from the router's raw logits.
+    /// The router's probabilities of all experts, from its logits.
     fn router(&self, tap: &Tap) -> Option<Tap> {
         let name = tap.name.strip_suffix("router_logits")?;
         let factor = (self.model.config().width as f64).sqrt().recip();
         let width = *tap.shape.last()?;
-        let chances = |row: &[f32]| {
+        let softmax = |row: &[f32]| {
             let scaled: Vec<f64> = row.iter().map(|x| f64::from(*x) * factor).collect();
             let largest = scaled.iter().copied().fold(f64::MIN, f64::max);
             let sum: f64 = scaled.iter().map(|x| (x - largest).exp()).sum();
             scaled.into_iter().map(move |x| ((x - largest).exp() / sum) as f32)
         };
-        let numbers = tap.numbers.chunks_exact(width).flat_map(chances).collect();
+        let numbers = tap.numbers.chunks_exact(width).flat_map(softmax).collect();
         Some(Tap { name: format!("{name}router_probs"), shape: tap.shape.clone(), numbers })
     }
 }
 
-/// Inputs of turns that turn nothing.
-fn unturned(graph: &Graph) -> Vec<(String, Vec<f32>)> {
+/// The inputs that hold RoPE tables without rotation.
+fn identity_ropes(graph: &Graph) -> Vec<(String, Vec<f32>)> {
     let inputs = graph.values().filter_map(|(_, info)| match &info.origin {
-        Origin::Input(name) if name.starts_with(Inputs::UNTURNED) => {
+        Origin::Input(name) if name.starts_with(Inputs::IDENTITY_ROPE) => {
             let pairs = info.ty.shape.len() / 2;
             Some((name.clone(), [1.0, 0.0].repeat(pairs)))
         }
@@ -99,7 +98,7 @@ fn unturned(graph: &Graph) -> Vec<(String, Vec<f32>)> {
     inputs.collect()
 }
 
-/// Keeps and lists all named values.
+/// Keeps all tapped values and returns them.
 pub(crate) fn keep_tapped(graph: &mut Graph) -> Vec<Value> {
     let tapped = graph.values().filter(|(_, info)| info.tap.is_some());
     let values: Vec<Value> = tapped.map(|(value, _)| value).collect();

@@ -74,7 +74,7 @@ fn steps_are_the_references() {
             let accepted: Vec<u32> = made.canvas.iter().enumerate().map(noise).collect();
             let wanted = golden.ids(&name("accepted"));
             assert_eq!(accepted, wanted, "{place}");
-            assert_eq!(made.numbers[2] as u32, wanted.iter().sum::<u32>(), "{place}");
+            assert_eq!(made.stats[2] as u32, wanted.iter().sum::<u32>(), "{place}");
         }
     }
 }

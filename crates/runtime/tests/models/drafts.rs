@@ -248,7 +248,7 @@ fn a_drafter_of_another_model_is_refused() {
     let model = model("tiny-e2b-Q4_K_M", &Device::Cpu);
     let error = block_on(Drafter::load(&plain_file(), &model)).expect_err("it is another's");
     let text = error.to_string();
-    assert!(text.contains("hidden states have 64") && text.contains("256"), "{text}");
+    assert!(text.contains("hidden size is 64") && text.contains("256"), "{text}");
     let no_drafter = open(golden("gguf/micro-dense-BF16.gguf"));
     let error = block_on(Drafter::load(&no_drafter, &model)).expect_err("it is no drafter");
     assert!(error.to_string().contains("not a drafter"), "{error}");

@@ -49,7 +49,7 @@ fn a_shape_error_names_tensor_and_keys() {
     let error = load(bytes).expect_err("a contradiction").to_string();
     assert_eq!(
         error,
-        "tensor blk.0.attn_q.weight is 64 × 64, but embedding_length, attention.head_count and attention.key_length(_swa) make 64 × 32; the file contradicts itself"
+        "tensor blk.0.attn_q.weight is 64 × 64, but embedding_length, attention.head_count and attention.key_length(_swa) imply 64 × 32; the file is inconsistent, download it again"
     );
 }
 

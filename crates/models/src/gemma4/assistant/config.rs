@@ -1,4 +1,4 @@
-//! What a file says about its drafter.
+//! Configuration of a drafter, from a file's keys.
 
 use rullama_engine::ops::Attention;
 use rullama_gguf::{Gguf, Optional};
@@ -6,9 +6,9 @@ use rullama_gguf::{Gguf, Optional};
 use super::super::{Config, Kind, Rope, expected::List};
 use crate::{error::ModelError, keys::Keys, tensors::Expected};
 
-/// What drafters call themselves.
+/// Architecture name of drafters.
 pub(super) const ARCHITECTURE: &str = "gemma4-assistant";
-/// Clusters that are looked into where the file does not say.
+/// Default number of clusters that are scored.
 const CLUSTERS_USED: usize = 32;
 const CENTROIDS: &str = "masked_embd_centroids.weight";
 const ORDERING: &str = "masked_embd_ordering";
@@ -17,55 +17,55 @@ const FFN: &str = "embedding_length and feed_forward_length";
 const OUT: &str = "embedding_length and embedding_length_out";
 const QUERIES: &str = "embedding_length, attention.head_count and attention.key_length(_swa)";
 
-/// A drafter.
+/// Configuration of a drafter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DraftConfig {
-    /// Numbers in its own hidden state.
+    /// The drafter's hidden size.
     pub width: usize,
-    /// Numbers in its model's hidden state.
+    /// The target model's hidden size.
     pub out: usize,
     /// Query heads of every layer.
     pub heads: usize,
-    /// Numbers inside the feed-forward parts.
+    /// Feed-forward width.
     pub ffn: usize,
-    /// Tokens it knows.
+    /// Vocabulary size.
     pub vocabulary: usize,
-    /// Its model's window.
+    /// The target model's sliding window.
     pub window: usize,
-    /// Added to the mean inside norms.
+    /// Epsilon of norms.
     pub eps: f32,
     /// RoPE bases of sliding and global layers.
     pub rope: Rope,
-    /// From the first to the last.
+    /// Layers, first to last.
     pub layers: Vec<DraftLayer>,
-    /// Groups of tokens that the head looks into, where the file has them.
+    /// Token clusters of the LM head, if the file has them.
     pub clusters: Option<Clusters>,
 }
 
 /// A layer of a drafter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DraftLayer {
-    /// How far it looks back.
+    /// Attention span.
     pub kind: Kind,
-    /// Numbers in a head.
+    /// Head size.
     pub head: usize,
-    /// Heads of keys and values, in its model's caches.
+    /// KV heads of the target model's caches.
     pub kv_heads: usize,
 }
 
-/// Tokens in groups with a centroid each: only the tokens of the nearest groups are scored.
+/// Token clusters with a centroid each: only tokens of the nearest clusters are scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clusters {
-    /// How many there are.
+    /// Number of clusters.
     pub count: usize,
-    /// Tokens in each.
+    /// Tokens per cluster.
     pub each: usize,
-    /// How many are looked into.
+    /// Number of clusters that are scored.
     pub used: usize,
 }
 
 impl DraftConfig {
-    /// Whether a file says that it holds a drafter.
+    /// Whether a file holds a drafter.
     pub fn is_drafter(gguf: &Gguf) -> bool {
         gguf.str("general.architecture").is_ok_and(|name| name == ARCHITECTURE)
     }
@@ -117,31 +117,31 @@ impl DraftConfig {
         Ok(config)
     }
 
-    /// Refuses the drafter of another model: its numbers would mean nothing there.
+    /// Checks that the drafter belongs to this model.
     ///
     /// # Errors
-    /// If something does not fit.
+    /// If sizes differ.
     pub fn check(&self, model: &Config) -> Result<(), ModelError> {
         let same = |what, drafter: usize, model: usize| {
             let fits = drafter == model;
             fits.then_some(()).ok_or(ModelError::OtherDrafter { what, drafter, model })
         };
-        same("hidden states have", self.out, model.width)?;
-        same("vocabulary has", self.vocabulary, model.vocabulary)?;
+        same("hidden size is", self.out, model.width)?;
+        same("vocabulary size is", self.vocabulary, model.vocabulary)?;
         same("window is", self.window, model.window)?;
         for layer in &self.layers {
             let donor = donor(model, layer.kind);
             let (head, kv_heads) = donor.map_or((0, 0), |donor| (donor.head, donor.kv_heads));
-            same("heads have", layer.head, head)?;
-            same("keys have as many heads as", layer.kv_heads, kv_heads)?;
+            same("head size is", layer.head, head)?;
+            same("number of KV heads is", layer.kv_heads, kv_heads)?;
             if !self.heads.is_multiple_of(layer.kv_heads) {
-                same("query heads are", self.heads, layer.kv_heads)?;
+                same("number of query heads is", self.heads, layer.kv_heads)?;
             }
         }
         Ok(())
     }
 
-    /// All tensors it may use.
+    /// All tensors the drafter may use.
     pub fn expected(&self) -> Vec<Expected> {
         let mut list = List(Vec::new());
         let d = self.width;
@@ -169,23 +169,23 @@ impl DraftConfig {
         list.0
     }
 
-    /// Numbers in a head of layers of this kind.
+    /// Head size of layers of this kind.
     pub fn head(&self, kind: Kind) -> Option<usize> {
         self.layers.iter().find(|layer| layer.kind == kind).map(|layer| layer.head)
     }
 
-    /// The tensor that lists the tokens of all clusters, where the file has it.
+    /// The tensor that lists the tokens of all clusters, if the file has it.
     pub fn ordering(gguf: &Gguf) -> Option<&rullama_gguf::TensorInfo> {
         gguf.tensor(ORDERING).or_else(|| gguf.tensor(&format!("{ORDERING}.weight")))
     }
 }
 
-/// The layer of a model whose keys and values the drafter's layers of this kind read.
+/// The target model's layer whose KV cache the drafter's layers of this kind read.
 pub(super) fn donor(model: &Config, kind: Kind) -> Option<&super::super::Layer> {
     model.layers.iter().rev().find(|layer| layer.kind == kind && layer.owns_cache())
 }
 
-/// The clusters, if both of their tensors are there.
+/// The clusters, if the file has both of their tensors.
 fn clusters(keys: &Keys<'_>, vocabulary: usize) -> Result<Option<Clusters>, ModelError> {
     let (Some(centroids), Some(ordering)) =
         (keys.gguf.tensor(CENTROIDS), DraftConfig::ordering(keys.gguf))
@@ -197,7 +197,7 @@ fn clusters(keys: &Keys<'_>, vocabulary: usize) -> Result<Option<Clusters>, Mode
         return Err(ModelError::WrongShape {
             name: CENTROIDS.into(),
             found: format!("{count} centroids for an ordering of {} tokens", ordering.elements()),
-            wanted: format!("as many tokens for each, of {vocabulary}"),
+            wanted: format!("an equal share of {vocabulary} tokens for each"),
             keys: "token_embd.weight",
         });
     }

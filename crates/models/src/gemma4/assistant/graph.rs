@@ -1,4 +1,4 @@
-//! Several drafts as one graph.
+//! The draft graph: several draft tokens in one pass.
 
 use rullama_engine::{
     graph::{Element, Graph, Type, Value},
@@ -15,49 +15,49 @@ use crate::{
     tensors::Catalog,
 };
 
-/// Stands before the names of a drafter's tensors in graphs, where its model's are too.
+/// Prefix of the drafter's tensors in graphs that also read the target model's tensors.
 pub const PREFIX: &str = "draft.";
 
-/// What one graph of drafts is for.
+/// Configuration of one draft graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DraftPass {
-    /// How many tokens are drafted.
+    /// Number of drafted tokens.
     pub drafts: usize,
-    /// Rows of the model's hidden states, and tokens of the state that drafts are written to.
+    /// Rows of [`Inputs::HIDDEN`], and length of [`Inputs::DRAFTS`].
     pub rows: usize,
-    /// Tokens the caches of global layers hold.
+    /// KV cache capacity of global layers, in tokens.
     pub context: usize,
-    /// Tokens the rings of sliding layers hold.
+    /// Ring buffer capacity of sliding layers, in tokens.
     pub ring: usize,
-    /// How caches keep numbers.
+    /// KV cache format.
     pub cache: Element,
 }
 
-/// Names of what the host writes, beside the model's [`Inputs`]: positions for one token, and the last token.
+/// Names of inputs that the host writes, in addition to the RoPE tables and the token of [`Inputs`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DraftInputs;
 
 impl DraftInputs {
-    /// Which row of [`Inputs::HIDDEN`] belongs to the token before the last `u32[1]`.
+    /// Row of [`Inputs::HIDDEN`] of the token before the last `u32[1]`.
     pub const ROW: &'static str = "row";
     /// The tokens of all clusters `u32[v]`.
     pub const MEMBERS: &'static str = "members";
-    /// The weight of the clusters' tokens, in their order.
+    /// The embedding rows of the clusters' tokens, in cluster order.
     pub const CLUSTERS: &'static str = "draft.clusters.weight";
 }
 
-/// A graph of drafts, which are written to [`Inputs::DRAFTS`] after the last token.
+/// A graph that writes drafts to [`Inputs::DRAFTS`], after the last token.
 #[derive(Debug)]
 pub struct Drafts {
     /// The graph; it runs at the position of the last token that is in the caches.
     pub graph: Graph,
 }
 
-/// Writes the graph of some drafts: the drafter's layers once for each, all at the same position. The catalogue has the drafter's
-/// tensors under [`PREFIX`], and the model's `token_embd`.
+/// Builds the draft graph: the drafter's layers once per draft, all at the same position. The catalogue has the drafter's tensors under
+/// [`PREFIX`], and the target model's `token_embd`.
 ///
 /// # Panics
-/// If the catalogue is not of this configuration, or the drafter not of this model.
+/// If the catalogue does not match the configuration, or the drafter does not match the model.
 pub fn draft(config: &DraftConfig, model: &Config, catalog: &Catalog, pass: &DraftPass) -> Drafts {
     let mut b = Build::new(catalog, config.eps, false);
     let mut token = b.graph.state(Inputs::TOKEN, Type::u32([1]));
@@ -66,7 +66,7 @@ pub fn draft(config: &DraftConfig, model: &Config, catalog: &Catalog, pass: &Dra
     let drafts = b.graph.state(Inputs::DRAFTS, Type::u32([pass.rows]));
     let mut state = b.graph.select_row_at(hidden, row);
     for index in 0..pass.drafts {
-        let y = one(&mut b, token, state, &DraftContext { config, model, pass });
+        let y = draft_step(&mut b, token, state, &DraftContext { config, model, pass });
         b.enter("draft");
         token = head(&mut b, y, config, index);
         b.graph.store_at(drafts, 1 + index, token);
@@ -77,8 +77,8 @@ pub fn draft(config: &DraftConfig, model: &Config, catalog: &Catalog, pass: &Dra
     Drafts { graph: b.graph }
 }
 
-/// All layers once: what enters the head.
-fn one(b: &mut Build<'_>, token: Value, state: Value, draft: &DraftContext<'_>) -> Value {
+/// One draft step through all layers; returns the input of the head.
+fn draft_step(b: &mut Build<'_>, token: Value, state: Value, draft: &DraftContext<'_>) -> Value {
     let config = draft.config;
     b.enter("");
     let table = b.weight("token_embd");
@@ -117,15 +117,15 @@ fn one(b: &mut Build<'_>, token: Value, state: Value, draft: &DraftContext<'_>) 
     b.rows(stream).1
 }
 
-/// What all layers of a drafter share.
+/// State shared by all layers of a draft graph.
 struct DraftContext<'a> {
     config: &'a DraftConfig,
-    /// The model it drafts for.
+    /// The target model.
     model: &'a Config,
     pass: &'a DraftPass,
 }
 
-/// The stream, and queries over the caches of the model's last layer of this kind that has its own.
+/// The stream, and attention over the KV cache of the target model's last layer of this kind that has its own.
 fn attention(
     b: &mut Build<'_>,
     stream: Stream,
@@ -133,10 +133,10 @@ fn attention(
     draft: &DraftContext<'_>,
 ) -> (Value, Value) {
     let DraftContext { config, model, pass } = *draft;
-    let (h, raw) = b.products(stream, &["attn_q"]);
+    let (h, raw) = b.linears(stream, &["attn_q"]);
     let donor = donor(model, layer.kind).expect("the drafter was checked against its model");
     let (name, slots, window) = match layer.kind {
-        // As the reference does: the drafted token sees one key more than one that is in the caches.
+        // As in the reference: the drafted token attends to one key more than a cached token.
         Kind::Sliding => (Inputs::ROPE_SLIDING, pass.ring, u32::try_from(config.window + 1).ok()),
         Kind::Global => (Inputs::ROPE_GLOBAL, pass.context, None),
     };
@@ -154,7 +154,7 @@ fn attention(
     (h, b.linear(heads, "attn_output"))
 }
 
-/// The most likely token: of all, or of those in the clusters whose centroids are nearest.
+/// The most likely token of the vocabulary, or of the nearest clusters.
 fn head(b: &mut Build<'_>, y: Value, config: &DraftConfig, index: usize) -> Value {
     let Some(clusters) = config.clusters else {
         let logits = b.linear(y, "token_embd");
@@ -163,7 +163,7 @@ fn head(b: &mut Build<'_>, y: Value, config: &DraftConfig, index: usize) -> Valu
     };
     let scores = b.linear(y, "masked_embd_centroids");
     let (ids, _) = b.graph.top_k(scores, clusters.used);
-    // States of other shapes: nothing else gives a value another one.
+    // Reshapes through a state: no operation changes the shape of a value.
     let chosen = b.graph.state("draft.chosen", Type::u32([1, clusters.used]));
     b.graph.store_at(chosen, 0, ids);
     b.enter("");
@@ -172,8 +172,8 @@ fn head(b: &mut Build<'_>, y: Value, config: &DraftConfig, index: usize) -> Valu
     let all = clusters.used * clusters.each;
     let row = b.graph.state("draft.scores", Type::f32([1, all]));
     b.graph.store_at(row, 0, scores);
-    let place = b.graph.argmax(row);
+    let best = b.graph.argmax(row);
     let members = b.input(DraftInputs::MEMBERS, Type::u32([config.vocabulary]));
     b.enter("draft");
-    b.graph.member(place, chosen, members, clusters.each)
+    b.graph.member(best, chosen, members, clusters.each)
 }

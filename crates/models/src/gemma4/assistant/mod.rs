@@ -1,4 +1,4 @@
-//! Drafters: small decoders without keys of their own that guess what a model will say next, from its caches and its last hidden state.
+//! Drafters: small decoders that predict a target model's next tokens from its KV caches and last hidden state.
 
 mod config;
 mod graph;

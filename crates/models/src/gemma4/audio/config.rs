@@ -1,7 +1,5 @@
-//! What a file says about its audio tower.
-//!
-//! Two layouts are about, and two of their names mean different things in them: which one a file has shows in names that only one
-//! of them uses.
+//! Configuration of an audio tower, from a file's keys.
+//! There are two naming schemes, and they use two tensor names for different tensors. Names that only one scheme uses tell them apart.
 
 use rullama_engine::ops::Attention;
 use rullama_gguf::{Gguf, Optional};
@@ -9,26 +7,26 @@ use rullama_gguf::{Gguf, Optional};
 use super::super::expected::{List, size};
 use crate::{error::ModelError, keys::Keys, tensors::Expected};
 
-/// Places of the first axis' kernel, and of the second's.
+/// Convolution kernel size along both axes.
 const KERNEL: usize = 3;
 const WIDTH: &str = "embedding_length";
 const FFN: &str = "embedding_length and feed_forward_length";
 const SHAPE: &str = "the encoder's other tensors";
 
-/// Names that differ between projector files and files with towers inside.
+/// Tensor names that differ between projector files and model files with towers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Names {
-    /// The product after the convolutions.
+    /// The matmul after the convolutions.
     pub subsample: &'static str,
     /// The norm before attention.
     pub attention_before: &'static str,
     /// The norm after attention.
     pub attention_after: &'static str,
-    /// The product that makes rows for distances.
+    /// The matmul that projects relative position embeddings.
     pub distances: &'static str,
     /// The norm at the end of a block.
     pub block_end: &'static str,
-    /// The product after the last block.
+    /// The matmul after the last block.
     pub out: &'static str,
 }
 
@@ -49,38 +47,38 @@ const INSIDE: Names = Names {
     out: "mm.a.fc",
 };
 
-/// An audio tower.
+/// Configuration of an audio tower.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AudioConfig {
     /// Blocks.
     pub layers: usize,
-    /// Numbers in a hidden state.
+    /// Hidden size.
     pub width: usize,
     /// Heads of every block.
     pub heads: usize,
-    /// Numbers inside the feed-forward parts.
+    /// Feed-forward width.
     pub ffn: usize,
-    /// Added inside norms.
+    /// Epsilon of norms.
     pub eps: f32,
-    /// Bands of the features.
+    /// Mel bins.
     pub bins: usize,
     /// Channels after each convolution.
     pub channels: [usize; 2],
-    /// Rows that the light convolution looks at.
+    /// Kernel size of the light convolution.
     pub taps: usize,
-    /// Numbers after the tower, before the projector.
-    pub made: usize,
-    /// Numbers of a soft token.
+    /// Output width of the tower, before the projector.
+    pub tower_out: usize,
+    /// Width of a soft token.
     pub out: usize,
-    /// What this file calls things.
+    /// Tensor names of this file.
     pub names: Names,
 }
 
 impl AudioConfig {
-    /// Reads and checks the keys of a projector file, or of a model with its towers inside; `None` if there is no tower.
+    /// Reads and checks the keys of a projector file or of a model file with towers; `None` if it has no audio tower.
     ///
     /// # Errors
-    /// If keys are missing or impossible, or the tower is of a kind we do not know.
+    /// If keys are missing or impossible, or the tower is of an unsupported kind.
     pub fn of_file(gguf: &Gguf) -> Result<Option<Self>, ModelError> {
         let prefix = match gguf.str("general.architecture")? {
             "clip" => "clip.audio",
@@ -105,12 +103,12 @@ impl AudioConfig {
             width: keys.positive("embedding_length")?,
             heads: keys.positive("attention.head_count")?,
             ffn: keys.positive("feed_forward_length")?,
-            // The reference ignores the key and takes the same in all norms.
+            // The reference ignores the key and uses this epsilon in all norms.
             eps: 1e-6,
             bins: keys.optional("num_mel_bins")?.unwrap_or(128),
             channels: [size("a.conv1d.0.norm.weight", 0)?, size("a.conv1d.1.norm.weight", 0)?],
             taps: size("a.blk.0.conv_dw.weight", 0)?,
-            made: size("mm.a.input_projection.weight", 0)?,
+            tower_out: size("mm.a.input_projection.weight", 0)?,
             out: size("mm.a.input_projection.weight", 1)?,
             names,
         };
@@ -119,28 +117,28 @@ impl AudioConfig {
             return Err(keys.bad("attention.head_count", &config.heads, why));
         }
         if config.heads > Attention::MOST_HEADS {
-            let why = "attention kernels take at most 256 heads";
+            let why = "attention kernels support at most 256 heads";
             return Err(keys.bad("attention.head_count", &config.heads, why));
         }
         keys.product("embedding_length", config.width, 2)?;
         if config.bins != 128 {
-            return Err(keys.bad("num_mel_bins", &config.bins, "features have 128 bands"));
+            return Err(keys.bad("num_mel_bins", &config.bins, "only 128 mel bins are supported"));
         }
         Ok(Some(config))
     }
 
-    /// Numbers in a head.
+    /// Head size.
     pub fn head(&self) -> usize {
         self.width / self.heads
     }
 
-    /// Places that the bands become after both convolutions.
+    /// Mel bins after both convolutions.
     pub fn bands(&self) -> usize {
         self.bins.div_ceil(2).div_ceil(2)
     }
 
-    /// The products that may have limits.
-    pub fn products(&self) -> Vec<String> {
+    /// Matmuls that may be clamped.
+    pub fn clamped_linears(&self) -> Vec<String> {
         let linears = [
             "ffn_up",
             "ffn_down",
@@ -167,10 +165,10 @@ impl AudioConfig {
         list.add("a.conv1d.0.norm.weight", &[first], SHAPE);
         list.add("a.conv1d.1.norm.weight", &[second], SHAPE);
         list.add(&format!("{}.weight", names.subsample), &[a, self.bands() * second], WIDTH);
-        list.add(&format!("{}.weight", names.out), &[self.made, a], WIDTH);
-        list.add(&format!("{}.bias", names.out), &[self.made], SHAPE);
-        list.add("mm.a.input_projection.weight", &[self.out, self.made], SHAPE);
-        list.may("mm.a.soft_emb_norm.weight", &[self.made], SHAPE);
+        list.add(&format!("{}.weight", names.out), &[self.tower_out, a], WIDTH);
+        list.add(&format!("{}.bias", names.out), &[self.tower_out], SHAPE);
+        list.add("mm.a.input_projection.weight", &[self.out, self.tower_out], SHAPE);
+        list.may("mm.a.soft_emb_norm.weight", &[self.tower_out], SHAPE);
         for layer in 0..self.layers {
             self.layer(&mut list, layer);
         }

@@ -1,4 +1,4 @@
-//! Audio: an audio clip becomes soft tokens in the decoder's space, through a tower or directly.
+//! Audio encoders: audio clips to soft tokens, with a tower or directly.
 
 mod config;
 mod direct;

@@ -1,4 +1,4 @@
-//! The tower as a graph.
+//! The audio tower graph.
 
 use rullama_engine::{
     graph::{Type, Value},
@@ -8,34 +8,34 @@ use rullama_engine::{
 use super::{
     super::{
         EncoderGraph,
-        clamps::{Clamps, Clipped},
+        clamps::{ClampedBuild, Clamps},
     },
     AudioConfig,
 };
 use crate::{build::Build, tensors::Catalog};
 
-/// Scores are squeezed between plus and minus this.
+/// Softcap of attention scores.
 const SCORE_CAP: f32 = 50.0;
-/// How much of a feed-forward part is added to the stream.
+/// Weight of a feed-forward branch in the residual sum (macaron half step).
 const HALF_STEP: f32 = 0.5;
-/// Base of the distances' waves.
-const WAVES: f64 = 10_000.0;
+/// Base of the sinusoidal relative position embeddings.
+const SINUSOID_BASE: f64 = 10_000.0;
 
-/// Names of what the host writes.
+/// Names of inputs that the host writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AudioInputs;
 
 impl AudioInputs {
     /// Log-mel features `[frames, bins]`.
     pub const FEATURES: &'static str = "features";
-    /// Waves of distances 0, 1, … `[reach + 1, a]`, made by [`distance_rows`].
+    /// Sinusoidal embeddings of distances 0, 1, … `[reach + 1, a]`, computed by [`distance_rows`].
     pub const DISTANCES: &'static str = "distances";
 }
 
-/// Writes the graph for audio clips of so many frames; a row sees itself and `reach` rows before it.
+/// Builds the graph for clips of `frames` frames; a row attends to itself and `reach` rows before it.
 ///
 /// # Panics
-/// If there are no frames, or the catalogue is not of this configuration.
+/// If there are no frames, or the catalogue does not match the configuration.
 pub fn tower(
     config: &AudioConfig,
     catalog: &Catalog,
@@ -43,9 +43,9 @@ pub fn tower(
     frames: usize,
     reach: usize,
 ) -> EncoderGraph {
-    // Nothing is stacked here.
+    // No weights are stacked here, so there is no row limit.
     let b = Build::new(catalog, config.eps, false);
-    let mut b = Clipped { b, clamps, most_rows: usize::MAX };
+    let mut b = ClampedBuild { b, clamps, max_rows: usize::MAX };
     let mut h = subsample(&mut b.b, config, frames);
     b.b.tap(h, "subsample");
     let distances = b.b.input(AudioInputs::DISTANCES, Type::f32([reach + 1, config.width]));
@@ -72,7 +72,7 @@ pub fn tower(
     EncoderGraph { graph: b.graph, result }
 }
 
-/// Two convolutions that take every second frame and band, and a product of what is left of each moment.
+/// Two convolutions with stride 2 over frames and mel bins, and a projection of each remaining frame.
 fn subsample(b: &mut Build<'_>, config: &AudioConfig, frames: usize) -> Value {
     let (mut x, mut bands) =
         (b.input(AudioInputs::FEATURES, Type::f32([frames, config.bins])), config.bins);
@@ -87,21 +87,21 @@ fn subsample(b: &mut Build<'_>, config: &AudioConfig, frames: usize) -> Value {
     b.linear(x, config.names.subsample)
 }
 
-/// Half a step of a feed-forward part; `which` ends its names.
-fn half_step(b: &mut Clipped<'_>, h: Value, which: &str, eps: f32) -> Value {
-    let start = b.after_norm(h, &format!("ffn_norm{which}"), eps);
-    let (_, x) = b.product(&start, &format!("ffn_up{which}"));
-    let (_, x) = b.product(&ClampedPrologue::Silu(x), &format!("ffn_down{which}"));
+/// A feed-forward half step; `which` is the suffix of its tensor names.
+fn half_step(b: &mut ClampedBuild<'_>, h: Value, which: &str, eps: f32) -> Value {
+    let prologue = b.after_norm(h, &format!("ffn_norm{which}"), eps);
+    let (_, x) = b.fused_linear(&prologue, &format!("ffn_up{which}"));
+    let (_, x) = b.fused_linear(&ClampedPrologue::Silu(x), &format!("ffn_down{which}"));
     let x = b.b.norm(x, &format!("ffn_post_norm{which}"));
     let x = b.b.graph.scale(x, HALF_STEP);
     b.b.graph.add(h, x)
 }
 
-fn attention(b: &mut Clipped<'_>, h: Value, config: &AudioConfig, distances: Value) -> Value {
-    let start = b.after_norm(h, config.names.attention_before, config.eps);
-    let [q, k, v] = ["attn_q", "attn_k", "attn_v"].map(|name| b.product(&start, name).1);
+fn attention(b: &mut ClampedBuild<'_>, h: Value, config: &AudioConfig, distances: Value) -> Value {
+    let prologue = b.after_norm(h, config.names.attention_before, config.eps);
+    let [q, k, v] = ["attn_q", "attn_k", "attn_v"].map(|name| b.fused_linear(&prologue, name).1);
     let ln_2 = std::f64::consts::LN_2;
-    // The file's scales have been through softplus already.
+    // The converter has applied softplus to the file's scales.
     let scale = b.b.weight("per_dim_scale");
     let by = (config.head() as f64).sqrt().recip() / ln_2;
     let q = b.b.graph.scale_row(q, scale, by as f32);
@@ -118,21 +118,21 @@ fn attention(b: &mut Clipped<'_>, h: Value, config: &AudioConfig, distances: Val
     b.b.graph.add_norm(&branch, config.eps)
 }
 
-fn light_convolution(b: &mut Clipped<'_>, h: Value, eps: f32) -> Value {
-    let start = b.after_norm(h, "conv_norm", eps);
-    let (_, x) = b.product(&start, "conv_pw1");
+fn light_convolution(b: &mut ClampedBuild<'_>, h: Value, eps: f32) -> Value {
+    let prologue = b.after_norm(h, "conv_norm", eps);
+    let (_, x) = b.fused_linear(&prologue, "conv_pw1");
     let x = b.b.graph.glu_halves(x);
     let weight = b.b.weight("conv_dw");
     let x = b.b.graph.convolve_past(x, weight);
     let x = b.b.norm(x, "norm_conv");
-    let (_, x) = b.product(&ClampedPrologue::Silu(x), "conv_pw2");
+    let (_, x) = b.fused_linear(&ClampedPrologue::Silu(x), "conv_pw2");
     b.b.graph.add(h, x)
 }
 
-/// Sines, then cosines, of distances 0 to `reach`.
+/// Sinusoidal embeddings of distances 0 to `reach`: sines, then cosines.
 pub fn distance_rows(reach: usize, width: usize) -> Vec<f32> {
     let half = width / 2;
-    let step = if half > 1 { WAVES.ln() / (half - 1) as f64 } else { 0.0 };
+    let step = if half > 1 { SINUSOID_BASE.ln() / (half - 1) as f64 } else { 0.0 };
     let frequency = |i: usize| (-(i as f64) * step).exp();
     let row = |distance: usize| {
         let angle = move |i: usize| distance as f64 * frequency(i);

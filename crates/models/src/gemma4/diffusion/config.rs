@@ -1,4 +1,4 @@
-//! What a file says about its diffusion.
+//! Configuration of a block diffusion model, from a file's keys.
 
 use rullama_gguf::{Gguf, Optional};
 
@@ -10,38 +10,38 @@ const GATE: &str = "self_cond_gate.weight";
 const WIDTH: &str = "embedding_length";
 const SELF: &str = "embedding_length and the other self-conditioning tensors";
 
-/// A model that denoises.
+/// Configuration of a block diffusion model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiffusionConfig {
-    /// The decoder as it denoises.
+    /// The decoder for denoising.
     pub decoder: Config,
-    /// The decoder as it reads prompts: the same but for the scales of its layers.
+    /// The decoder for prompts: the same weights with other layer scales.
     pub encoder: Config,
-    /// Tokens of a canvas.
+    /// Tokens per canvas.
     pub canvas: usize,
-    /// Numbers inside the self-conditioning part.
+    /// Inner width of the self-conditioning MLP.
     pub inner: usize,
-    /// How the file wants to be sampled.
+    /// Sampling defaults of the file.
     pub defaults: DiffusionDefaults,
 }
 
-/// How a canvas settles, as files may say.
+/// Default sampling parameters of a canvas.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DiffusionDefaults {
-    /// Steps, at most.
+    /// Maximum denoising steps.
     pub steps: usize,
-    /// Temperature of the last step, and of the first.
+    /// Temperatures of the last and the first step.
     pub temperature: (f32, f32),
-    /// Entropy that accepted places may have together, but for the last of them.
+    /// Bound of the summed entropy of accepted positions, without the last of them.
     pub entropy_bound: f32,
-    /// Mean entropy below which a canvas may end.
+    /// Mean entropy below which denoising may stop.
     pub confidence: f32,
-    /// Steps for which the likeliest tokens must not change before it ends.
+    /// Steps without a change of the most likely tokens before denoising stops.
     pub stability: usize,
 }
 
 impl DiffusionConfig {
-    /// Whether a file says that it holds such a model.
+    /// Whether a file holds a block diffusion model.
     pub fn is_diffusion(gguf: &Gguf) -> bool {
         gguf.str("general.architecture").is_ok_and(|name| name == ARCHITECTURE)
     }
@@ -81,7 +81,7 @@ impl DiffusionConfig {
         })
     }
 
-    /// All tensors it may use.
+    /// All tensors the model may use.
     pub fn expected(&self) -> Vec<Expected> {
         let (d, inner) = (self.decoder.width, self.inner);
         let mut list = List(self.decoder.expected());

@@ -1,4 +1,4 @@
-//! One denoising step as a graph.
+//! The graph of one denoising step.
 
 use rullama_engine::graph::{Element, Graph, Type, Value};
 
@@ -11,73 +11,74 @@ use super::{
 };
 use crate::{build::Build, tensors::Catalog};
 
-/// What one graph is for.
+/// Configuration of one denoising graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CanvasPass {
-    /// Whether the step before is taken into account; the first step of a canvas has none.
+    /// Whether the step is conditioned on the previous one; the first step of a canvas is not.
     pub conditioned: bool,
-    /// Tokens the caches of global layers hold, canvas included.
+    /// KV cache capacity of global layers in tokens, including the canvas.
     pub context: usize,
-    /// Tokens the rings of sliding layers hold: the window and a canvas, or a pass of the prompt.
+    /// Ring buffer capacity of sliding layers in tokens: the window plus a canvas or a prompt chunk.
     pub ring: usize,
-    /// How caches keep numbers.
+    /// KV cache format.
     pub cache: Element,
-    /// Whether logits are kept.
+    /// Whether logits and entropies are kept.
     pub traced: bool,
 }
 
-/// Names of what the host writes, beside the positions in [`Inputs`], and of states.
+/// Names of states and of inputs that the host writes, in addition to the RoPE tables of [`Inputs`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CanvasInputs;
 
 impl CanvasInputs {
     /// The canvas, a state `u32[c]`.
     pub const CANVAS: &'static str = "canvas";
-    /// The likeliest tokens of the step before, a state `u32[c]`.
+    /// The most likely tokens of the previous step, a state `u32[c]`.
     pub const BEST: &'static str = "best";
-    /// Chances of the step before, a state `[c, v]`.
-    pub const CHANCES: &'static str = "chances";
-    /// What sliding layers see `u32[c, 2]`.
+    /// Token probabilities of the previous step, a state `[c, v]`.
+    pub const PROBABILITIES: &'static str = "probabilities";
+    /// Position range that each canvas position attends to on sliding layers `u32[c, 2]`.
     pub const SPANS_SLIDING: &'static str = "spans.sliding";
-    /// What global layers see `u32[c, 2]`.
+    /// Position range that each canvas position attends to on global layers `u32[c, 2]`.
     pub const SPANS_GLOBAL: &'static str = "spans.global";
     /// One over the temperature `[1]`.
-    pub const COLD: &'static str = "cold";
-    /// Numbers in [0, 1) that draw `[c]`.
+    pub const INVERSE_TEMPERATURE: &'static str = "inverse_temperature";
+    /// Uniform random values in [0, 1) for sampling `[c]`.
     pub const UNIFORM: &'static str = "uniform";
-    /// Tokens for places that are not accepted `u32[c]`.
+    /// Random tokens for positions that are not accepted `u32[c]`.
     pub const NOISE: &'static str = "noise";
     /// The entropy bound `[1]`.
     pub const BOUND: &'static str = "bound";
 }
 
-/// A graph, and what comes out.
+/// A denoising graph and its outputs.
 #[derive(Debug)]
 pub struct Canvas {
     /// The graph.
     pub graph: Graph,
-    /// Mean entropy, how many likeliest tokens changed, how many places were accepted `[3]`.
-    pub numbers: Value,
-    /// The likeliest tokens, the state [`CanvasInputs::BEST`].
+    /// Mean entropy, number of changed most likely tokens, number of accepted positions `[3]`.
+    pub stats: Value,
+    /// The most likely tokens, the state [`CanvasInputs::BEST`].
     pub best: Value,
     /// The canvas after the step, the state [`CanvasInputs::CANVAS`].
     pub canvas: Value,
-    /// Entropies `[c]`, kept where values are traced.
+    /// Entropies `[c]`, kept in traced graphs.
     pub entropy: Value,
-    /// Logits `[c, v]`, kept where values are traced.
+    /// Logits `[c, v]`, kept in traced graphs.
     pub logits: Value,
 }
 
-/// Writes the graph of one step: it runs at the position after the prompt.
+/// Builds the graph of one denoising step, which runs at the position after the prompt.
 ///
 /// # Panics
-/// If the catalogue is not of this configuration.
+/// If the catalogue does not match the configuration.
 pub fn canvas(config: &DiffusionConfig, catalog: &Catalog, pass: &CanvasPass) -> Canvas {
     let (decoder, c) = (&config.decoder, config.canvas);
     let mut b = Build::new(catalog, decoder.eps, false);
     let ids = b.graph.state(CanvasInputs::CANVAS, Type::u32([c]));
-    let chances = b.graph.state(CanvasInputs::CHANCES, Type::f32([c, decoder.vocabulary]));
-    let h = enter(&mut b, ids, chances, (config, pass));
+    let probabilities =
+        b.graph.state(CanvasInputs::PROBABILITIES, Type::f32([c, decoder.vocabulary]));
+    let h = embed_canvas(&mut b, ids, probabilities, (config, pass));
     let layers = Pass {
         tokens: c,
         input: PassInput::Ids,
@@ -109,26 +110,26 @@ pub fn canvas(config: &DiffusionConfig, catalog: &Catalog, pass: &CanvasPass) ->
         Some(cap) => b.graph.softcap(logits, cap),
         None => logits,
     };
-    let cold = b.graph.input(CanvasInputs::COLD, Type::f32([1]));
-    let z = b.graph.scale_by(logits, cold);
+    let inverse_temperature = b.graph.input(CanvasInputs::INVERSE_TEMPERATURE, Type::f32([1]));
+    let z = b.graph.scale_by(logits, inverse_temperature);
     let uniform = b.graph.input(CanvasInputs::UNIFORM, Type::f32([c]));
-    let places = b.graph.canvas_softmax(z, uniform, chances);
+    let positions = b.graph.canvas_softmax(z, uniform, probabilities);
     let noise = b.graph.input(CanvasInputs::NOISE, Type::u32([c]));
     let bound = b.graph.input(CanvasInputs::BOUND, Type::f32([1]));
     let best = b.graph.state(CanvasInputs::BEST, Type::u32([c]));
-    let numbers = b.graph.canvas_accept(&places, noise, bound, (ids, best));
-    b.graph.keep(numbers);
+    let stats = b.graph.canvas_accept(&positions, noise, bound, (ids, best));
+    b.graph.keep(stats);
     if pass.traced {
-        [logits, places.entropy].into_iter().for_each(|value| b.graph.keep(value));
+        [logits, positions.entropy].into_iter().for_each(|value| b.graph.keep(value));
     }
-    Canvas { graph: b.graph, numbers, best, canvas: ids, entropy: places.entropy, logits }
+    Canvas { graph: b.graph, stats, best, canvas: ids, entropy: positions.entropy, logits }
 }
 
-/// What enters the first layer: the canvas' tokens and what the step before thought of each place, normed.
-fn enter(
+/// Input of the first layer: the canvas' token embeddings plus self-conditioning on the previous step, normed.
+fn embed_canvas(
     b: &mut Build<'_>,
     ids: Value,
-    chances: Value,
+    probabilities: Value,
     (config, pass): (&DiffusionConfig, &CanvasPass),
 ) -> Value {
     let scale = (config.decoder.width as f64).sqrt() as f32;
@@ -136,7 +137,7 @@ fn enter(
     let mut h = b.graph.embed(ids, table, scale);
     let eps = b.eps();
     if pass.conditioned {
-        let expected = b.graph.linear_t(chances, table);
+        let expected = b.graph.linear_t(probabilities, table);
         let expected = b.graph.scale(expected, scale);
         let n = b.norm(expected, "self_cond_pre_norm");
         let [gate, up] = ["self_cond_gate", "self_cond_up"].map(|name| b.linear(n, name));
@@ -147,7 +148,7 @@ fn enter(
     b.graph.rms_norm(h, None, eps)
 }
 
-/// What the places of a canvas see of this kind: `(input, spans)`.
+/// Name of the input with the attention ranges of layers of this kind.
 pub(in super::super) fn spans_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Sliding => CanvasInputs::SPANS_SLIDING,

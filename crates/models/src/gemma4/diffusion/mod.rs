@@ -1,4 +1,4 @@
-//! DiffusionGemma: a block of text is a canvas of noise that is denoised step by step, after a prompt that the same weights have read.
+//! DiffusionGemma, block diffusion: a canvas of noise after the prompt is denoised step by step into a block of text.
 
 mod config;
 mod graph;

@@ -1,4 +1,4 @@
-//! What a file says about its vision tower.
+//! Configuration of a vision tower, from a file's keys.
 
 use rullama_engine::ops::Attention;
 use rullama_gguf::{Gguf, Optional};
@@ -8,41 +8,41 @@ use crate::{error::ModelError, keys::Keys, tensors::Expected};
 
 /// Channels of a pixel.
 pub(super) const CHANNELS: usize = 3;
-/// The projector's weight, which every tower has.
+/// The projector's weight, which all vision encoders have.
 pub(super) const PROJECTOR: &str = "mm.input_projection.weight";
 const POSITIONS: &str = "v.position_embd.weight";
 const WIDTH: &str = "embedding_length";
 const FFN: &str = "embedding_length and feed_forward_length";
 const PATCH: &str = "patch_size and embedding_length";
 
-/// A vision tower.
+/// Configuration of a vision tower.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VisionConfig {
     /// Blocks.
     pub layers: usize,
-    /// Numbers in a hidden state.
+    /// Hidden size.
     pub width: usize,
     /// Heads of every block.
     pub heads: usize,
-    /// Numbers inside the feed-forward part.
+    /// Feed-forward width.
     pub ffn: usize,
-    /// Added to the mean inside norms.
+    /// Epsilon of norms.
     pub eps: f32,
-    /// Pixels of a patch's side.
+    /// Patch side in pixels.
     pub patch: usize,
-    /// Patches of a soft token's side.
+    /// Pooling side: patches per soft token along each axis.
     pub pool: usize,
-    /// Positions along each axis that there are numbers for.
+    /// Number of learned position embeddings along each axis.
     pub positions: usize,
-    /// Numbers of a soft token.
+    /// Width of a soft token.
     pub out: usize,
 }
 
 impl VisionConfig {
-    /// Reads and checks the keys of a projector file, or of a model with its towers inside; `None` if there is no tower.
+    /// Reads and checks the keys of a projector file or of a model file with towers; `None` if it has no vision tower.
     ///
     /// # Errors
-    /// If keys are missing or impossible, or the tower is of a kind we do not know.
+    /// If keys are missing or impossible, or the tower is of an unsupported kind.
     pub fn of_file(gguf: &Gguf) -> Result<Option<Self>, ModelError> {
         let prefix = match gguf.str("general.architecture")? {
             "clip" => "clip.vision",
@@ -69,13 +69,13 @@ impl VisionConfig {
         Ok(Some(config))
     }
 
-    /// Numbers in a head.
+    /// Head size.
     pub fn head(&self) -> usize {
         self.width / self.heads
     }
 
-    /// The products that may have limits, in the order of packed ones.
-    pub fn products(&self) -> Vec<String> {
+    /// Matmuls that may be clamped, in the order of packed limits.
+    pub fn clamped_linears(&self) -> Vec<String> {
         let linears = ["attn_q", "attn_k", "attn_v", "attn_out", "ffn_gate", "ffn_up", "ffn_down"];
         (0..self.layers)
             .flat_map(|layer| linears.map(|name| format!("v.blk.{layer}.{name}")))

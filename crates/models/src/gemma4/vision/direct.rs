@@ -1,4 +1,4 @@
-//! Seeing without a tower, as the 12B model does: squares of pixels go through norms and one product, and are soft tokens.
+//! Vision without a tower, as in the 12B model: each cell of pixels goes through norms and matmuls and is one soft token.
 
 use rullama_engine::graph::{Type, Value};
 use rullama_gguf::{Gguf, Optional};
@@ -22,27 +22,27 @@ use crate::{
 const KIND: &str = "gemma4uv";
 const PIXELS: &str = "v.patch_embd";
 const SHAPE: &str = "patch_size and the other tensors";
-/// Added inside the norms around means, and inside the last one.
+/// Epsilons of the layer norms and of the final RMS norm.
 const LAYER_EPS: f32 = 1e-5;
 const RMS_EPS: f32 = 1e-6;
 
-/// What a file says about seeing without a tower.
+/// Configuration of a vision encoder without a tower.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectVision {
-    /// Pixels of a square's side.
+    /// Cell side in pixels.
     pub cell: usize,
-    /// Numbers that a square becomes.
+    /// Hidden size.
     pub width: usize,
-    /// Positions along each axis that there are numbers for.
+    /// Number of learned position embeddings along each axis.
     pub positions: usize,
-    /// Numbers of a soft token.
+    /// Width of a soft token.
     pub out: usize,
-    /// Whether the file keeps the product as a convolution.
-    square: bool,
+    /// Whether the file stores the patch embedding as a 4-D convolution kernel.
+    convolution: bool,
 }
 
 impl DirectVision {
-    /// Reads and checks the keys of a file; `None` if it sees in another way or not at all.
+    /// Reads and checks the keys of a file; `None` if it has a tower or no vision encoder.
     ///
     /// # Errors
     /// If keys or tensors are missing or impossible.
@@ -52,8 +52,8 @@ impl DirectVision {
             _ => "gemma4.vision",
         };
         let keys = Keys { gguf, prefix };
-        let said = gguf.str("clip.vision.projector_type").optional()? == Some(KIND);
-        if !said && gguf.tensor("v.patch_norm.1.weight").is_none() {
+        let declared = gguf.str("clip.vision.projector_type").optional()? == Some(KIND);
+        if !declared && gguf.tensor("v.patch_norm.1.weight").is_none() {
             return Ok(None);
         }
         let patch = keys.positive("patch_size")?;
@@ -67,26 +67,26 @@ impl DirectVision {
             width: size(gguf, "v.patch_norm.2.weight", 0)?,
             positions: size(gguf, "v.position_embd.weight", 1)?,
             out: size(gguf, PROJECTOR, 1)?,
-            square: gguf.tensor(&pixels).is_some_and(|tensor| tensor.dims().len() == 4),
+            convolution: gguf.tensor(&pixels).is_some_and(|tensor| tensor.dims().len() == 4),
         }))
     }
 
-    /// Numbers in a square.
-    pub fn cell_numbers(&self) -> usize {
+    /// Values per cell.
+    pub fn cell_values(&self) -> usize {
         self.cell * self.cell * CHANNELS
     }
 
-    /// All tensors that are used.
+    /// All tensors the encoder uses.
     pub fn expected(&self) -> Vec<Expected> {
         let mut list = List(Vec::new());
-        let (numbers, width) = (self.cell_numbers(), self.width);
+        let (values, width) = (self.cell_values(), self.width);
         let pixels = format!("{PIXELS}.weight");
-        match self.square {
+        match self.convolution {
             true => list.add(&pixels, &[width, CHANNELS, self.cell, self.cell], SHAPE),
-            false => list.add(&pixels, &[width, numbers], SHAPE),
+            false => list.add(&pixels, &[width, values], SHAPE),
         }
         list.add(&format!("{PIXELS}.bias"), &[width], SHAPE);
-        for (norm, length) in [(1, numbers), (2, width), (3, width)] {
+        for (norm, length) in [(1, values), (2, width), (3, width)] {
             list.add(&format!("v.patch_norm.{norm}.weight"), &[length], SHAPE);
             list.add(&format!("v.patch_norm.{norm}.bias"), &[length], SHAPE);
         }
@@ -95,14 +95,14 @@ impl DirectVision {
     }
 }
 
-/// Writes the graph for images of one grid of squares.
+/// Builds the graph for images of one grid of cells.
 ///
 /// # Panics
-/// If the catalogue is not of this configuration.
+/// If the catalogue does not match the configuration.
 pub fn direct(config: &DirectVision, catalog: &Catalog, grid: Grid) -> EncoderGraph {
     let n = grid.patches();
     let mut b = Build::new(catalog, RMS_EPS, false);
-    // Their numbers stay from 0 to 1.
+    // Pixel values stay in 0 to 1.
     let cells = patches(&mut b, grid, config.cell, (1.0, 0.0));
     let positions = b.input(VisionInputs::POSITIONS, Type::f32([n, config.width]));
     let x = norm(&mut b, cells, 1);

@@ -1,4 +1,4 @@
-//! Vision: patches of an image become soft tokens in the decoder's space, through a tower or directly.
+//! Vision encoders: image patches to soft tokens, with a tower or directly.
 
 mod config;
 mod direct;

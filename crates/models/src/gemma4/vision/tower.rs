@@ -1,4 +1,4 @@
-//! The tower as a graph.
+//! The vision tower graph.
 
 use rullama_engine::{
     graph::{Type, Value},
@@ -8,18 +8,18 @@ use rullama_engine::{
 use super::{
     super::{
         EncoderGraph,
-        clamps::{Clamps, Clipped},
+        clamps::{ClampedBuild, Clamps},
     },
     VisionConfig,
 };
 use crate::{build::Build, tensors::Catalog};
 
-/// Base of the rotation.
+/// RoPE base.
 const ROPE_BASE: f64 = 100.0;
-/// Soft tokens that an image is resized to at most.
+/// Maximum soft tokens of a resized image.
 const MOST_TOKENS: usize = 1120;
 
-/// An image cut into patches.
+/// Patch grid of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Grid {
     /// Patches from left to right.
@@ -29,29 +29,29 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// All patches.
+    /// Number of patches.
     pub fn patches(self) -> usize {
         self.columns * self.rows
     }
 }
 
-/// Names of what the host writes.
+/// Names of inputs that the host writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VisionInputs;
 
 impl VisionInputs {
-    /// The image's pixels, a word each: red in the lowest bits, then green, blue and alpha.
+    /// Pixels, one `u32` each: red in the lowest bits, then green, blue and alpha.
     pub const PIXELS: &'static str = "pixels";
-    /// The learned numbers of each patch's column and row, added up `[n, e]`.
+    /// Sum of the learned position embeddings of each patch's column and row `[n, e]`.
     pub const POSITIONS: &'static str = "positions";
-    /// Cosines and sines `[n, head/2, 2]`, made by [`rope`].
+    /// RoPE table `[n, head/2, 2]`, computed by [`rope`].
     pub const ROPE: &'static str = "rope";
 }
 
-/// Writes the graph for images of one grid, on a device whose kernels can reach so many bytes of a value.
+/// Builds the graph for images of one grid, on a device that can bind at most `most_bytes` of a value.
 ///
 /// # Panics
-/// If the grid cannot be pooled, or the catalogue is not of this configuration.
+/// If the grid cannot be pooled, or the catalogue does not match the configuration.
 pub fn tower(
     config: &VisionConfig,
     catalog: &Catalog,
@@ -60,23 +60,23 @@ pub fn tower(
     most_bytes: u64,
 ) -> EncoderGraph {
     let n = grid.patches();
-    // Images of all sizes take the same weights, so the largest one decides.
+    // All image sizes share the stacked weights, so the largest image sets the row limit.
     let row_bytes = (MOST_TOKENS * config.pool * config.pool * size_of::<f32>()) as u64;
-    let most_rows = usize::try_from(most_bytes / row_bytes).unwrap_or(usize::MAX);
-    let mut b = Clipped { b: Build::new(catalog, config.eps, false), clamps, most_rows };
+    let max_rows = usize::try_from(most_bytes / row_bytes).unwrap_or(usize::MAX);
+    let mut b = ClampedBuild { b: Build::new(catalog, config.eps, false), clamps, max_rows };
     let patches = patches(&mut b.b, grid, config.patch, (2.0, 0.5));
     let positions = b.b.input(VisionInputs::POSITIONS, Type::f32([n, config.width]));
     let h = b.b.linear(patches, "v.patch_embd");
     let h = b.b.graph.add(h, positions);
     b.b.tap(h, "patch_embed");
-    let mut stream = Stream::Made(h);
+    let mut stream = Stream::Computed(h);
     for layer in 0..config.layers {
         b.b.enter(&format!("v.blk.{layer}"));
         stream = block(&mut b, stream, config, (n, layer));
     }
     let h = match stream {
-        Stream::Made(h) => h,
-        Stream::Open(branch) => b.b.graph.add_norm(&branch, config.eps),
+        Stream::Computed(h) => h,
+        Stream::Pending(branch) => b.b.graph.add_norm(&branch, config.eps),
     };
     tap_layer(&mut b, h, config.layers);
     b.b.enter("");
@@ -97,7 +97,7 @@ pub fn tower(
     EncoderGraph { graph: b.graph, result }
 }
 
-/// An image cut into patches of this side, each in the order channel, row, column; numbers from 0 to 1 become those of a range.
+/// An image cut into patches of this side, each in the order channel, row, column; pixel values 0 to 1 are mapped to a range.
 pub(super) fn patches(b: &mut Build<'_>, grid: Grid, side: usize, range: (f32, f32)) -> Value {
     let cut = Patches { columns: grid.columns, rows: grid.rows, side, range };
     let pixels = b.input(VisionInputs::PIXELS, Type::u32([cut.pixels()]));
@@ -107,28 +107,28 @@ pub(super) fn patches(b: &mut Build<'_>, grid: Grid, side: usize, range: (f32, f
 /// The residual stream between blocks.
 #[derive(Clone, Copy)]
 enum Stream {
-    Made(Value),
-    /// A branch is still to be added; the next product does it on its way.
-    Open(Branch),
+    Computed(Value),
+    /// A branch that is not added yet: the prologue of the next matmul adds it.
+    Pending(Branch),
 }
 
 fn block(
-    b: &mut Clipped<'_>,
+    b: &mut ClampedBuild<'_>,
     stream: Stream,
     config: &VisionConfig,
     (n, layer): (usize, usize),
 ) -> Stream {
     let (eps, head) = (config.eps, config.head());
-    let start = match stream {
-        Stream::Made(h) => b.after_norm(h, "ln1", eps),
-        Stream::Open(branch) => {
+    let prologue = match stream {
+        Stream::Computed(h) => b.after_norm(h, "ln1", eps),
+        Stream::Pending(branch) => {
             ClampedPrologue::ResidualAdd { branch, next: b.b.weight("ln1"), eps }
         }
     };
-    let (h, heads) = b.products(&start, &["attn_q", "attn_k", "attn_v"]);
+    let (h, heads) = b.fused_linears(&prologue, &["attn_q", "attn_k", "attn_v"]);
     let h = match (h, stream) {
-        (Some(h), _) | (None, Stream::Made(h)) => h,
-        (None, Stream::Open(branch)) => branch.residual,
+        (Some(h), _) | (None, Stream::Computed(h)) => h,
+        (None, Stream::Pending(branch)) => branch.residual,
     };
     tap_layer(b, h, layer);
     let rope = b.b.input(VisionInputs::ROPE, Type::f32([n, head / 2, 2]));
@@ -138,16 +138,16 @@ fn block(
     let weight = b.b.weight("attn_post_norm");
     let branch = Branch { residual: h, branch, weight, scale: None, lora_b: None, folded: 0 };
 
-    let start = ClampedPrologue::ResidualAdd { branch, next: b.b.weight("ln2"), eps };
-    let (joined, both) = b.products(&start, &["ffn_gate", "ffn_up"]);
-    let start = match both[0].value == both[1].value {
+    let prologue = ClampedPrologue::ResidualAdd { branch, next: b.b.weight("ln2"), eps };
+    let (joined, both) = b.fused_linears(&prologue, &["ffn_gate", "ffn_up"]);
+    let prologue = match both[0].value == both[1].value {
         true => ClampedPrologue::Geglu(both[0].value),
         false => ClampedPrologue::Gated(both[0].value, both[1].value),
     };
-    let (_, branch) = b.product(&start, "ffn_down");
+    let (_, branch) = b.fused_linear(&prologue, "ffn_down");
     let weight = b.b.weight("ffn_post_norm");
     let scale = b.b.has("out_scale.weight").then(|| b.b.weight("out_scale"));
-    Stream::Open(Branch {
+    Stream::Pending(Branch {
         residual: joined.unwrap_or(h),
         branch,
         weight,
@@ -157,14 +157,14 @@ fn block(
     })
 }
 
-/// Names what came out of the layer before this one.
-fn tap_layer(b: &mut Clipped<'_>, h: Value, layer: usize) {
+/// Taps the output of the previous layer.
+fn tap_layer(b: &mut ClampedBuild<'_>, h: Value, layer: usize) {
     if let Some(before) = layer.checked_sub(1) {
         b.b.tap(h, format!("layer.{before}.out"));
     }
 }
 
-/// Cosines and sines of a grid's patches, row by row: the first half of a head turns with the column, the second with the row.
+/// 2-D RoPE table of a grid's patches, row by row: the first half of a head is rotated by the column, the second by the row.
 pub fn rope(grid: Grid, head: usize) -> Vec<f32> {
     let axis = |places: usize| rope_table(0..places as u32, ROPE_BASE, head / 2, None);
     let (columns, rows) = (axis(grid.columns), axis(grid.rows));

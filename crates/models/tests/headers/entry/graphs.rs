@@ -1,4 +1,4 @@
-//! From an opened file to kernels, along the ways that programs take.
+//! From an opened file to kernels, as the runtime does it.
 
 use std::{cell::RefCell, collections::HashSet};
 
@@ -29,21 +29,21 @@ use super::{
     header::{Header, Source},
 };
 
-/// Deeper models take no other kernels, only longer.
+/// Deeper models use the same kernels and only take longer.
 const MOST_LAYERS: usize = 12;
 
 thread_local! {
     static COMPOSED: RefCell<HashSet<String>> = RefCell::default();
 }
 
-/// One walk: the next device for each graph.
+/// Cycles through the devices, one per graph.
 struct Walk<'a> {
     devices: Vec<(&'static str, DeviceFacts)>,
     next: usize,
     reached: &'a mut Reached,
 }
 
-/// Follows a file along all ways; errors are what is wanted of a changed file.
+/// Builds all graphs of a file; typed errors are expected for modified files.
 pub(crate) fn check(gguf: &Gguf, first: usize, reached: &mut Reached) {
     let mut walk = Walk { devices: real_devices(), next: first, reached };
     let results = [
@@ -54,7 +54,7 @@ pub(crate) fn check(gguf: &Gguf, first: usize, reached: &mut Reached) {
         walk.encoders(gguf),
     ];
     for error in results.into_iter().filter_map(Result::err) {
-        assert!(!error.to_string().is_empty(), "an error without words: {error:?}");
+        assert!(!error.to_string().is_empty(), "an error without a message: {error:?}");
     }
 }
 
@@ -89,7 +89,7 @@ impl Walk<'_> {
             return Ok(());
         }
         for (index, pass) in passes(&config).into_iter().enumerate() {
-            // Caches of each format in turn.
+            // Each cache format in turn.
             let cache = [Element::F16, Element::Q8, Element::F32][(index + self.next) % 3];
             if config.check_cache(cache).is_err() {
                 continue;
@@ -203,8 +203,8 @@ fn fill(context: usize, ring: usize) -> Pass {
     }
 }
 
-/// Passes as sessions make them: prompts long and short, single tokens, drafts, all logits, images in blocks, experts on the host; and
-/// as schedulers make them, over KV pools.
+/// Passes as sessions run them: long and short prompts, single tokens, drafts, all logits, image blocks, experts on the host; and as the
+/// scheduler runs them, over KV pools.
 fn passes(config: &Config) -> Vec<Pass> {
     let context = config.context.min(4096);
     let chunk = context.min(512);

@@ -1,4 +1,4 @@
-//! A header that can be changed, and a file that has nothing else.
+//! A header that can be modified, and a file that consists of the header only.
 
 use std::{cell::RefCell, collections::HashMap, ops::Range, rc::Rc};
 
@@ -18,7 +18,7 @@ use rullama_models::{
 use rullama_source::{ByteSource, Bytes, Local, MemorySource, SourceError};
 use rullama_testkit::golden;
 
-/// Numbers that break things: the edges of kernels' limits and of integers.
+/// Boundary values: limits of kernels and of integers.
 pub(super) const NUMBERS: [u32; 40] = [
     0,
     1,
@@ -61,11 +61,11 @@ pub(super) const NUMBERS: [u32; 40] = [
     (1 << 24) + 1,
     u32::MAX,
 ];
-/// Changes that are read from an input, at most.
+/// Maximum edits read from an input.
 const MOST_EDITS: usize = 12;
-/// Bytes of one change.
+/// Bytes per edit.
 const EDIT: usize = 6;
-/// Tensors end before this: a file cannot be longer than an offset can say.
+/// Upper bound of tensor data, so that offsets fit into `u64`.
 const MOST_BYTES: u128 = 1 << 60;
 
 /// Metadata and tensors of a file.
@@ -75,12 +75,12 @@ pub(crate) struct Header {
     tensors: Vec<(String, Vec<u64>, DType)>,
 }
 
-/// One change: what, where, and a number.
+/// One edit: kind, place and value.
 struct Edit {
     kind: u8,
     at: usize,
     number: u32,
-    /// Which one of several, where there are several.
+    /// Index among several candidates.
     which: usize,
 }
 
@@ -108,7 +108,7 @@ impl Header {
         })
     }
 
-    /// How many keys it has.
+    /// Number of keys.
     pub(crate) fn keys(&self) -> usize {
         self.entries.len()
     }
@@ -127,7 +127,7 @@ impl Header {
         }
     }
 
-    /// Changes numbers, types and presence of keys.
+    /// Changes values, types and presence of keys.
     pub(crate) fn edit_keys(&mut self, data: &[u8]) {
         for Edit { kind, at, number, which } in edits(data) {
             if self.entries.is_empty() {
@@ -159,7 +159,7 @@ impl Header {
                 5 if which < 128 => dims.reverse(),
                 5 => dims.push(number.into()),
                 6 => *dtype = DType::ALL[number as usize % DType::ALL.len()],
-                // Every tensor of this name, in all layers: as a converter would leave it out, or quantise it.
+                // This tensor in all layers, as a converter would omit or quantise it.
                 7 if which < 128 => {
                     let end = last_words(name).to_owned();
                     self.tensors.retain(|(name, ..)| last_words(name) != end);
@@ -167,16 +167,16 @@ impl Header {
                 7 => {
                     let end = last_words(name).to_owned();
                     let dtype = DType::ALL[number as usize % DType::ALL.len()];
-                    let alike =
+                    let same_name =
                         self.tensors.iter_mut().filter(|(name, ..)| last_words(name) == end);
-                    alike.for_each(|(_, _, old)| *old = dtype);
+                    same_name.for_each(|(_, _, old)| *old = dtype);
                 }
                 _ => {}
             }
         }
     }
 
-    /// Gives the tensors the shapes that the keys ask for, so that changed keys reach the graphs.
+    /// Gives tensors the shapes that the keys imply, so that changed keys reach the graphs.
     pub(crate) fn fit_tensors(&mut self) {
         let Some(gguf) = Source::open(self) else { return };
         for wanted in expected(&gguf) {
@@ -200,7 +200,7 @@ impl Header {
         let entries = self.entries.iter();
         let writer = entries.fold(Writer::new(), |file, (key, value)| file.kv(key, value.clone()));
         let mut bytes = writer.finish().ok()?;
-        // The writer wants the bytes of tensors; their descriptions are all that is needed.
+        // The writer requires tensor data; here only the descriptions are written.
         bytes[8..16].copy_from_slice(&(self.tensors.len() as u64).to_le_bytes());
         let mut offset = 0u128;
         for (name, dims, dtype) in &self.tensors {
@@ -232,7 +232,7 @@ fn last_words(name: &str) -> &str {
     }
 }
 
-/// Another number of the same type.
+/// Sets a value of the same type.
 fn change(value: &mut Value, number: u32, which: usize) {
     match value {
         Value::U32(n) => *n = number,
@@ -285,14 +285,14 @@ fn expected(gguf: &Gguf) -> Vec<Expected> {
     all
 }
 
-/// A file whose header is there; its tensors are zeros.
+/// A file with this header whose tensor data is zero.
 pub(crate) struct Source {
     header: Bytes,
     length: u64,
 }
 
 impl Source {
-    /// The file of a header; nothing if the reader refuses it, which its own fuzz target is about.
+    /// Opens the file of a header; `None` if the reader refuses it (another fuzz target covers that).
     pub(crate) fn open(header: &Header) -> Option<Gguf> {
         let (bytes, length) = header.bytes()?;
         block_on(Gguf::open(Rc::new(Self { header: bytes.into(), length }))).ok()
@@ -305,10 +305,10 @@ impl ByteSource for Source {
     }
 
     fn read(&self, range: Range<u64>) -> Local<'_, Result<Bytes, SourceError>> {
-        // More than a reader of headers requests.
+        // More than a reader of headers ever requests.
         const MOST: u64 = 64 << 20;
         let length = range.end.saturating_sub(range.start);
-        let answer = if range.end > self.length || length > MOST {
+        let result = if range.end > self.length || length > MOST {
             Err(SourceError::TooLarge { name: "header".into(), len: length })
         } else {
             let byte =
@@ -318,7 +318,7 @@ impl ByteSource for Source {
             bytes.resize(usize::try_from(length).unwrap_or(0), 0);
             Ok(bytes.into())
         };
-        Box::pin(std::future::ready(answer))
+        Box::pin(std::future::ready(result))
     }
 
     fn name(&self) -> &str {

@@ -1,14 +1,13 @@
-//! The entry point of the fuzz target `headers`: a golden file's header, changed by the input, becomes configurations, graphs and kernels of real
-//! GPUs. No weights and no device are needed: kernel selection depends on shapes and facts alone.
-//!
-//! Every change must end in a typed error or in kernels that the device accepts; nothing may panic.
+//! The entry point of the fuzz target `headers`: the input modifies a golden file's header, which is turned into configurations, graphs
+//! and kernels of real GPUs. No weights and no device are needed: kernel selection depends on shapes and device facts alone.
+//! Every modification must end in a typed error or in kernels that the device accepts, never in a panic.
 
 mod graphs;
 mod header;
 
 use header::{Header, Source};
 
-/// Golden files: decoders, projectors with vision and audio encoders, a drafter, encoders of texts, a diffusion model.
+/// Golden files: decoders, projectors with vision and audio encoders, a drafter, embedding models, a diffusion model.
 pub(crate) const FILES: [&str; 11] = [
     "gguf/micro-e2b-Q8_0.gguf",
     "gguf/micro-moe-Q8_0.gguf",
@@ -23,16 +22,16 @@ pub(crate) const FILES: [&str; 11] = [
     "diffusion/micro-diffusion-BF16.gguf",
 ];
 
-/// Numbers that a change can name instead of giving one.
+/// Number of boundary values that an edit can select.
 pub(crate) const NUMBERS: u8 = header::NUMBERS.len() as u8;
 
-/// Keys of a golden file that changes can name.
+/// Number of keys of a golden file that an edit can select.
 pub(crate) fn keys(file: u8) -> u8 {
     let keys = Header::golden(FILES[usize::from(file) % FILES.len()]).keys();
     u8::try_from(keys).expect("headers have few keys without their vocabulary")
 }
 
-/// How far an input came: for tests that check that the golden files reach the kernels.
+/// How far an input got, to test that the golden files reach the kernels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reached {
     /// Graphs that were written.
@@ -41,8 +40,8 @@ pub(crate) struct Reached {
     pub(crate) dispatches: usize,
 }
 
-/// Reads the input as changes of a golden header: the first byte names the file, the second the device and whether tensors follow changed keys;
-/// six bytes each name a change.
+/// Reads the input as edits of a golden header: the first byte selects the file, the second the device and whether tensor shapes follow
+/// changed keys; six bytes per edit.
 pub(crate) fn headers(data: &[u8]) -> Reached {
     let (file, how, edits) = match data {
         [file, how, edits @ ..] => (*file, *how, edits),
