@@ -325,12 +325,9 @@ pub(crate) fn tile_shape_64x32() -> &'static Part {
     shared_part!("tile_shape", "64x32")
 }
 
-/// A tile of 16 rows by 16 or 32 columns, whose subgroups split what is summed over.
-pub(crate) fn tile_shape_split_k(columns: usize) -> &'static Part {
-    match columns {
-        16 => shared_part!("tile_shape", "split_k_16x16"),
-        _ => shared_part!("tile_shape", "split_k_16x32"),
-    }
+/// A tile of 16 rows by 16 columns, whose subgroups split what is summed over.
+pub(crate) fn tile_shape_split_k() -> &'static Part {
+    shared_part!("tile_shape", "split_k_16x16")
 }
 
 /// A tile of 64 rows by 16 columns.

@@ -17,7 +17,7 @@ const GROUPS: u32 = SLICE * 8u;
 const STRIDE: u32 = GROUPS + 2u;
 // Groups of x that a lane loads: eight.
 const LANE_GROUPS: u32 = COLUMNS * GROUPS / WG;
-// Groups of a slice that a subgroup multiplies: 8 or 16.
+// Groups of a slice that a subgroup multiplies: 16.
 const SHARE: u32 = GROUPS / SUBGROUPS;
 
 var<workgroup> sh_w: array<vec4<f16>, WEIGHT_GROUPS>;
@@ -27,15 +27,9 @@ var<workgroup> sh_y: array<f32, SUBGROUPS * 256u>;
 // Scales of the columns.
 var<workgroup> sh_scales: array<f32, COLUMNS>;
 
-// The sums of a subgroup: columns 0 to 15 and 16 to 31. Browsers hold matrices in variables of functions alone.
-struct Sums {
-    a0: Block,
-    a1: Block,
-}
-
 fn make_tile(tile: Tile, lane: u32) {
     init_units(lane);
-    var sums: Sums;
+    var sums: Block;
     let share = lane / SUBGROUP * SHARE;
     for (var i = lane; i < COLUMNS; i += WG) {
         sh_scales[i] = x_scale(column_at(tile, i));
@@ -89,28 +83,21 @@ fn make_tile(tile: Tile, lane: u32) {
             x7 = load_group(x_at7, next, lane);
         }
         // Written out, because not every compiler unrolls the loop.
-        multiply(&sums, share);
-        multiply(&sums, share + 4u);
-        if SHARE > 8u {
-            multiply(&sums, share + 8u);
-            multiply(&sums, share + 12u);
-        }
+        sums = multiply_add(left_block(0u, share), right(share), sums);
+        sums = multiply_add(left_block(0u, share + 4u), right(share + 4u), sums);
+        sums = multiply_add(left_block(0u, share + 8u), right(share + 8u), sums);
+        sums = multiply_add(left_block(0u, share + 12u), right(share + 12u), sums);
         // The next units are written over these.
         workgroupBarrier();
     }
-    store_block(tile, sums.a0, 0u, lane);
-    if COLUMN_BLOCKS > 1u {
-        store_block(tile, sums.a1, 16u, lane);
+    // The blocks of all subgroups go through memory, where they are added.
+    stage_block(sums, lane / SUBGROUP * 256u);
+    workgroupBarrier();
+    var sum = 0.0;
+    for (var subgroup = 0u; subgroup < SUBGROUPS; subgroup++) {
+        sum += sh_y[subgroup * 256u + lane];
     }
-}
-
-// Adds the products of 16 of k, from group k on.
-fn multiply(sums: ptr<function, Sums>, k: u32) {
-    let w = left_block(0u, k);
-    (*sums).a0 = multiply_add(w, right(k), (*sums).a0);
-    if COLUMN_BLOCKS > 1u {
-        (*sums).a1 = multiply_add(w, right(16u * STRIDE + k), (*sums).a1);
-    }
+    store(tile, lane % 16u, lane / 16u, sum * sh_scales[lane / 16u]);
 }
 
 // Of the groups that a lane loads, the one with number i belongs to every WG / GROUPSth column.
@@ -129,18 +116,4 @@ fn load_group(start: u32, unit: u32, lane: u32) -> vec4<f16> {
 
 fn put_group(group: vec4<f16>, i: u32, lane: u32) {
     sh_x[(lane / GROUPS + i * (WG / GROUPS)) * STRIDE + lane % GROUPS] = group;
-}
-
-// The blocks of all subgroups go through memory, where they are added.
-fn store_block(tile: Tile, sums: Block, column: u32, lane: u32) {
-    stage_block(sums, lane / SUBGROUP * 256u);
-    workgroupBarrier();
-    var sum = 0.0;
-    for (var subgroup = 0u; subgroup < SUBGROUPS; subgroup++) {
-        sum += sh_y[subgroup * 256u + lane];
-    }
-    let c = column + lane / 16u;
-    store(tile, lane % 16u, c, sum * sh_scales[c]);
-    // The next blocks are written over these.
-    workgroupBarrier();
 }

@@ -1,6 +1,4 @@
-// The shape of a tile for few columns, the blocks of 16 columns that a subgroup computes of it, and the units of a row or column that are
-// staged at a time.
+// The shape of a split-K tile, and the units of a row or column that are staged at a time.
 const ROWS: u32 = 16u;
 const COLUMNS: u32 = 16u;
-const COLUMN_BLOCKS: u32 = 1u;
 const SLICE: u32 = 16u;

@@ -57,25 +57,19 @@ pub(in crate::ops::matmul) enum TileShape {
     Narrow,
     /// 64 rows by 16 columns.
     Slim,
-    /// 16 rows by 32 columns, whose subgroups split what is summed over.
-    SplitK32,
     /// 16 rows by 16 columns, whose subgroups split what is summed over.
-    SplitK16,
+    SplitK,
 }
 
 impl Tile {
-    /// For `columns` columns and `rows` rows of any weight: with matrix units, a split-K tile for up to 32 columns; otherwise the largest
+    /// For `columns` columns and `rows` rows of any weight: with matrix units, a split-K tile for up to 16 columns; otherwise the largest
     /// tile that is more than half full and gives enough workgroups.
     pub(in crate::ops::matmul) fn new(columns: usize, rows: usize, facts: &DeviceFacts) -> Self {
-        let few = match columns {
-            ..=16 => Some(TileShape::SplitK16),
-            ..=32 => Some(TileShape::SplitK32),
-            _ => None,
-        };
-        let few = few.filter(|shape| shape.bytes() <= facts.workgroup_bytes as usize);
-        match (few, facts.matrix) {
-            (Some(shape), Some(units)) => Self::Matrix(shape, units),
-            _ => Self::shared(columns, rows, |_| 1, facts),
+        let split_k = TileShape::SplitK;
+        let fits = split_k.bytes() <= facts.workgroup_bytes as usize;
+        match facts.matrix.filter(|_| columns <= split_k.size().1 && fits) {
+            Some(units) => Self::Matrix(split_k, units),
+            None => Self::shared(columns, rows, |_| 1, facts),
         }
     }
 
@@ -173,8 +167,7 @@ impl TileShape {
             Self::Medium => (64, 64),
             Self::Narrow => (64, 32),
             Self::Slim => (64, 16),
-            Self::SplitK32 => (16, 32),
-            Self::SplitK16 => (16, 16),
+            Self::SplitK => (16, 16),
         }
     }
 
@@ -183,15 +176,14 @@ impl TileShape {
         match self {
             Self::Tall => 1,
             Self::Large | Self::Medium | Self::Narrow | Self::Slim => 2,
-            Self::SplitK32 => 8,
-            Self::SplitK16 => 16,
+            Self::SplitK => 16,
         }
     }
 
     /// Blocks of sums in workgroup memory at a time, as in the part.
     fn sum_blocks(self) -> usize {
         match self {
-            Self::Large | Self::SplitK32 | Self::SplitK16 => 8,
+            Self::Large | Self::SplitK => 8,
             Self::Tall | Self::Medium | Self::Narrow | Self::Slim => 1,
         }
     }
@@ -205,7 +197,7 @@ impl TileShape {
     /// The part that computes a tile of this shape.
     pub(in crate::ops::matmul) fn tile_part(self) -> &'static Part {
         match self {
-            Self::SplitK32 | Self::SplitK16 => parts::tile_matrix_split_k(),
+            Self::SplitK => parts::tile_matrix_split_k(),
             Self::Large | Self::Tall | Self::Medium | Self::Narrow | Self::Slim => {
                 parts::tile_matrix()
             }
@@ -223,8 +215,7 @@ impl TileShape {
             Self::Medium => parts::tile_shape_64x64(),
             Self::Narrow => parts::tile_shape_64x32(),
             Self::Slim => parts::tile_shape_64x16(),
-            Self::SplitK32 => parts::tile_shape_split_k(32),
-            Self::SplitK16 => parts::tile_shape_split_k(16),
+            Self::SplitK => parts::tile_shape_split_k(),
         }
     }
 }
@@ -233,7 +224,7 @@ impl TileShape {
 mod tests {
     use super::{
         DType, DeviceFacts, MatrixInt8, MatrixUnits, Tile,
-        TileShape::{self, Large, Medium, Narrow, Slim, SplitK16, SplitK32, Tall},
+        TileShape::{self, Large, Medium, Narrow, Slim, SplitK, Tall},
     };
 
     fn units(shape: TileShape) -> Tile {
@@ -269,9 +260,9 @@ mod tests {
             (512, 512, &large, units(Narrow), 128),
             (64, 12_288, &large, units(Medium), 192),
             (64, 1536, &large, units(Slim), 96),
-            (32, 1536, &large, units(SplitK32), 96),
-            (16, 12_288, &large, units(SplitK16), 768),
-            (9, 5, &large, units(SplitK16), 1),
+            (32, 1536, &large, units(Slim), 48),
+            (16, 12_288, &large, units(SplitK), 768),
+            (9, 5, &large, units(SplitK), 1),
             (17, 1536, &small, units(Slim), 48),
             (16, 12_288, &small, units(Slim), 192),
         ] {
