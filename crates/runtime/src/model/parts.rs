@@ -37,7 +37,7 @@ impl Model {
 
     /// RoPE tables of positions, by input name.
     pub fn rope_tables(&self, positions: Range<u32>) -> Vec<(&'static str, Vec<f32>)> {
-        self.0.rope_tables(positions)
+        self.0.rope_tables(&positions)
     }
 
     /// Hash that identifies the model's weights.
@@ -49,7 +49,7 @@ impl Model {
 impl Inner {
     pub(crate) fn rope_tables(
         &self,
-        positions: impl IntoIterator<Item = u32> + Clone,
+        positions: &(impl IntoIterator<Item = u32> + Clone),
     ) -> Vec<(&'static str, Vec<f32>)> {
         let (config, mut tables) = (&self.config, Vec::new());
         // Queries and keys are both rotated, so each gets the square root of the scale.

@@ -280,7 +280,7 @@ impl Passes {
             prepared.write_ids(Inputs::BLOCKS, &blocks);
         }
         // Positions fit: a context has fewer than 2^24 tokens.
-        for (input, table) in model.0.rope_tables(position as u32..(position + size) as u32) {
+        for (input, table) in model.0.rope_tables(&(position as u32..(position + size) as u32)) {
             prepared.write_numbers(input, &table);
         }
         self.write_table_rows(prepared, rows, size);
@@ -313,7 +313,7 @@ impl Passes {
         self.prepare(key).await?;
         let prepared = &self.prepared[&key];
         let positions = rows.iter().map(|row| row.position as u32).chain(std::iter::repeat(0));
-        for (input, table) in model.0.rope_tables(positions.take(size)) {
+        for (input, table) in model.0.rope_tables(&positions.take(size)) {
             prepared.write_numbers(input, &table);
         }
         self.write_table_rows(prepared, table_rows, size);

@@ -292,7 +292,7 @@ const LOGIT_ROWS: usize = 32;
 
 fn write_rope(prepared: &PreparedPass, model: &crate::model::Inner, size: usize, first: usize) {
     // Positions fit: a context has fewer than 2^24 tokens.
-    for (input, table) in model.rope_tables(first as u32..(first + size) as u32) {
+    for (input, table) in model.rope_tables(&(first as u32..(first + size) as u32)) {
         prepared.write_numbers(input, &table);
     }
 }
