@@ -105,7 +105,7 @@ fn ten_thousand_requests_leave_memory_where_it_was() {
     let model = model("micro-e2b-Q4_0", &Device::Cpu);
     let settings = SchedulerOptions {
         context: Some(32),
-        chunk: 8,
+        chunk: 4,
         page: 4,
         pool: Some(128),
         sequences: 12,
@@ -124,7 +124,8 @@ fn ten_thousand_requests_leave_memory_where_it_was() {
     let mut ids: Vec<RequestId> = Vec::new();
     while submitted < REQUESTS || scheduler.has_work() {
         while submitted < REQUESTS && scheduler.waiting() < settings.queue && random.below(5) > 0 {
-            let tokens = (0..1 + random.below(11)).map(|_| 4 + random.below(190) as u32).collect();
+            let length = [1, 1, 1, 2, 4, 11][random.below(6)];
+            let tokens = (0..length).map(|_| 4 + random.below(190) as u32).collect();
             let mut ask = greedy(tokens, 1 + random.below(3) as i32);
             if random.below(4) == 0 {
                 ask.options = SamplingOptions { temperature: 1.0, top_k: 0, ..ask.options };

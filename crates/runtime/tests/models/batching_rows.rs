@@ -24,7 +24,7 @@ fn asks(limit: i32, change: impl Fn(SamplingOptions) -> SamplingOptions) -> Vec<
         let tokens = (0..length).map(|j| (5 + (i * 31 + j * 7) % 150) as u32).collect();
         let ask = greedy(tokens, limit);
         // The last ones come when the first are about to end.
-        let arrives = if i % 3 == 0 { 4 } else { 0 };
+        let arrives = if i.is_multiple_of(3) { 4 } else { 0 };
         Ask { options: change(ask.options.clone()), arrives, ..ask }
     };
     (0..REQUESTS).map(ask).collect()
