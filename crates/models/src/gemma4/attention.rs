@@ -178,12 +178,16 @@ pub(super) fn keys_and_values(
 /// The stream, and raw queries, keys and values, as far as the layer has them.
 fn qkv(b: &mut Build<'_>, stream: Stream, layer: &Layer) -> (Value, Vec<Slice>) {
     let names = projections(b, layer);
-    if !b.has("attn_q.bias") {
+    if !names.iter().any(|name| b.has(&format!("{name}.bias"))) {
         return b.linears(stream, names);
     }
     let (h, x) = b.rows(stream);
     let biased = |name: &&str| {
-        let (y, bias) = (b.linear(x, name), b.tensor(&format!("{name}.bias")));
+        let (y, bias) = (b.linear(x, name), format!("{name}.bias"));
+        if !b.has(&bias) {
+            return y.into();
+        }
+        let bias = b.tensor(&bias);
         b.graph.add_row(y, bias).into()
     };
     (h, names.iter().map(biased).collect())

@@ -8,7 +8,7 @@ mod header;
 use header::{Header, Source};
 
 /// Golden files: decoders, projectors with vision and audio encoders, a drafter, embedding models, a diffusion model.
-pub(crate) const FILES: [&str; 11] = [
+pub(crate) const FILES: [&str; 14] = [
     "gguf/micro-e2b-Q8_0.gguf",
     "gguf/micro-moe-Q8_0.gguf",
     "gguf/micro-dense-BF16.gguf",
@@ -20,6 +20,9 @@ pub(crate) const FILES: [&str; 11] = [
     "embedding/first-BF16.gguf",
     "embedding/second-BF16.gguf",
     "diffusion/micro-diffusion-BF16.gguf",
+    "gguf/micro-g3p-Q4_0.gguf",
+    "gguf/micro-llama-Q4_1.gguf",
+    "gguf/micro-qwen2-Q8_0.gguf",
 ];
 
 /// Number of boundary values that an edit can select.
