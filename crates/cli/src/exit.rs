@@ -155,7 +155,7 @@ fn pull_failure(error: &PullError) -> Option<Failure> {
         }
         E::Refused { .. }
         | E::Unauthorized { .. }
-        | E::BadAnswer { .. }
+        | E::BadResponse { .. }
         | E::Stalled { .. }
         | E::Connection { .. } => Some(Failure::Network),
         E::Cancelled => Some(Failure::Interrupted),

@@ -109,7 +109,7 @@ impl<'i> Decoder<'i> {
                 None if is_idle => return,
                 None => {
                     let worked = match self.with_media.pop_front() {
-                        Some(job) => self.run_with_media(job),
+                        Some(job) => self.run_with_media(&job),
                         None => self.step(),
                     };
                     if let Err(error) = worked {
@@ -192,7 +192,7 @@ impl<'i> Decoder<'i> {
         let events = events.clone();
         let (request, arrived) = (request.clone(), job.arrived);
         let started = build(&self.model, &request, &[], self.scheduler.context())
-            .and_then(|built| self.submit(&request, built, &events, arrived));
+            .and_then(|built| self.submit(&request, &built, &events, arrived));
         if let Err(error) = started {
             let _ = events.send(GenerationEvent::Failed(error));
             self.inbox.status.ended();
@@ -203,17 +203,17 @@ impl<'i> Decoder<'i> {
     fn submit(
         &mut self,
         request: &GenerationRequest,
-        built: Vec<Built>,
+        built: &[Built],
         events: &tokio::sync::mpsc::UnboundedSender<GenerationEvent>,
         arrived: Instant,
     ) -> Result<(), ApiError> {
         let options = self.options(request)?;
         let adapters = self.adapters.of_request(request.lora.as_deref())?;
-        let group = Rc::new(self.group(request, &built, events, arrived));
+        let group = Rc::new(self.group(request, built, events, arrived));
         let mut submitted = Vec::new();
         let mut all = || {
             let mut index = 0;
-            for one in &built {
+            for one in built {
                 for _ in 0..request.n.max(1) {
                     let mut next = Request::new(one.prompt.clone(), options.clone(), 0);
                     next.seed = seed(request, index);

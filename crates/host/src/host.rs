@@ -72,7 +72,10 @@ impl Engine for Host {
     }
 
     fn embed(&self, model: Arc<ServedModel>, request: EmbeddingRequest) -> Pending<Embedded> {
-        self.ask(&model, (None, request.keep_alive), |reply| Task::Embed { request, reply })
+        self.ask(&model, (None, request.keep_alive), |reply| Task::Embed {
+            request: Box::new(request),
+            reply,
+        })
     }
 
     fn render(&self, model: Arc<ServedModel>, request: GenerationRequest) -> Pending<Rendered> {

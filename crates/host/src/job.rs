@@ -21,7 +21,7 @@ pub(crate) struct Job {
 /// What is to be done.
 pub(crate) enum Task {
     Generate { request: Box<GenerationRequest>, events: UnboundedSender<GenerationEvent> },
-    Embed { request: EmbeddingRequest, reply: Reply<Embedded> },
+    Embed { request: Box<EmbeddingRequest>, reply: Reply<Embedded> },
     Render { request: Box<GenerationRequest>, reply: Reply<Rendered> },
     Tokenize { request: TokenizeRequest, reply: Reply<Vec<(u32, Vec<u8>)>> },
     Detokenize { tokens: Vec<u32>, reply: Reply<String> },

@@ -23,7 +23,7 @@ impl Decoder<'_> {
     ///
     /// # Errors
     /// If the device is lost.
-    pub(super) fn run_with_media(&mut self, job: Job) -> Result<(), ApiError> {
+    pub(super) fn run_with_media(&mut self, job: &Job) -> Result<(), ApiError> {
         let Task::Generate { request, events } = &job.task else { return Ok(()) };
         if !events.is_closed() {
             let prepared = self.prepared(request);

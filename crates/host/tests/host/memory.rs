@@ -25,8 +25,9 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 fn load(server: &Running, model: &str, more: Value) -> Value {
     let mut request = json!({ "model": model, "prompt": "" });
-    for (name, value) in more.as_object().unwrap() {
-        request[name] = value.clone();
+    let Value::Object(more) = more else { panic!("{more} is no object") };
+    for (name, value) in more {
+        request[name] = value;
     }
     server.post("/api/generate", &request)
 }

@@ -85,8 +85,9 @@ pub(crate) fn request(text: &str, more: Value) -> Value {
         "model": "demo", "messages": [{ "role": "user", "content": text }], "temperature": 0,
         "reasoning_effort": "none", "max_tokens": 60,
     });
-    for (name, value) in more.as_object().unwrap() {
-        request[name] = value.clone();
+    let Value::Object(more) = more else { panic!("{more} is no object") };
+    for (name, value) in more {
+        request[name] = value;
     }
     request
 }
