@@ -1,9 +1,9 @@
-//! How well the demo model does: every held-out case of `goldens/demo` through the whole engine, on the CPU or the first GPU.
+//! Evaluates the demo model: every held-out case of `goldens/demo`, on the CPU or the first GPU.
 //!
 //! ```sh
 //! cargo xtask demo-eval [--gpu] [--model FILE] [--skill NAME]
 //! ```
-#![expect(clippy::print_stdout, reason = "the table is what it is for")]
+#![expect(clippy::print_stdout, reason = "prints the result table")]
 
 use std::{collections::BTreeMap, ops::ControlFlow, process::ExitCode, rc::Rc};
 
@@ -25,10 +25,10 @@ use rullama_runtime::{
 use rullama_source::{ByteSource, FileSource, MemorySource};
 use rullama_testkit::{DemoAnswer, DemoCase, FileKind, demo_cases, demo_media, demo_model};
 
-/// Longer than any right answer.
+/// Longer than any correct reply.
 const MOST_TOKENS: i32 = 120;
 
-/// Skills and the share of right answers each must have.
+/// Skills and the required share of correct replies.
 const MARKS: [(&str, f64); 10] = [
     ("arithmetic", 0.95),
     ("arithmetic, thinking", 0.95),
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     report(&tally)
 }
 
-/// Prints the table of the model's card; fails if a mark is missed.
+/// Prints the table of the model card; fails if a skill misses its mark.
 fn report(tally: &BTreeMap<String, (usize, usize)>) -> ExitCode {
     let mut missed = false;
     println!("| skill | right | of | share | mark |\n| --- | --- | --- | --- | --- |");
@@ -120,7 +120,7 @@ impl Demo {
                     ),
                     FileKind::Audio => Medium::Audio(Audio::decode(bytes).expect("a clip")),
                 };
-                block_on(self.encoders.encode(&medium)).expect("a tower sees it")
+                block_on(self.encoders.encode(&medium)).expect("it is encoded")
             })
             .collect();
         let prompt = prompt_with(&self.model, &case.conversation, &media, ChatOptions::default())

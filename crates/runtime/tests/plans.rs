@@ -1,4 +1,4 @@
-//! The printed plans of golden models on made-up devices, against committed text: a change of kernel selection shows up in review.
+//! The printed plans of golden models on simulated devices, compared with committed text: changes of kernel selection show up in review.
 //!
 //! To accept new plans: `RULLAMA_UPDATE_PLANS=1 cargo test -p rullama-runtime --test plans`.
 
@@ -56,7 +56,7 @@ fn plans_are_as_committed() {
     }
     assert!(
         changed.is_empty(),
-        "plans changed; if that is meant, set RULLAMA_UPDATE_PLANS=1 and run this test again:\n{}",
+        "plans changed; if intended, set RULLAMA_UPDATE_PLANS=1 and run this test again:\n{}",
         changed.join("\n")
     );
 }

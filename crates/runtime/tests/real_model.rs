@@ -18,7 +18,7 @@ use rullama_testkit::golden;
 use rullama_tokenizer::{Render, Special};
 use serde_json::Value;
 
-/// Names the file.
+/// Environment variable with the model's path.
 const VARIABLE: &str = "RULLAMA_REAL_MODEL";
 /// Logits of float32 activations differ from float64 ones by at most 1e-3: half of this for each of two tokens.
 const CLEAR: f64 = 2e-3;
@@ -50,7 +50,7 @@ fn load(path: &Path, device: Device) -> Model {
     block_on(Model::load(gguf, device, &LoadOptions::default(), &mut go_on)).expect("it loads")
 }
 
-/// Caches that round nothing.
+/// Options with exact (f32) KV caches.
 fn exact() -> SessionOptions {
     SessionOptions { cache: CacheType::F32, context: Some(640), ..SessionOptions::default() }
 }
@@ -64,7 +64,7 @@ fn ids(value: &Value) -> Vec<u32> {
 }
 
 #[test]
-fn greedy_answers_equal_the_reference_where_its_margin_is_clear() {
+fn greedy_tokens_equal_the_reference_where_its_margin_is_clear() {
     let goldens = goldens();
     for model in models() {
         for case in goldens["greedy"].as_array().expect("cases") {
@@ -94,7 +94,7 @@ fn losses_of_an_english_text() {
         let what = model.device().name().to_owned();
         let tokenizer = model.tokenizer().expect("a vocabulary");
         let text = goldens["text"].as_str().expect("a text");
-        // The text goes on after the tokens that are scored.
+        // The text is longer than the scored tokens.
         assert!(tokenizer.encode(text, Special::None).starts_with(&tokens), "{what}");
         let mut session = model.session(&exact()).expect("a session");
         session.extend(&tokens).expect("it fits");
@@ -131,7 +131,7 @@ fn a_question_is_rendered_and_answered() {
         let mut answer = Vec::new();
         while answer.len() < 40 {
             let next = block_on(session.next(DeviceSampling::Greedy)).expect("a token");
-            let next = next.expect("the context has room");
+            let next = next.expect("the context is not full");
             if tokenizer.is_end(next) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! From a model file to its tokenizer and its chat template.
+//! Tokenizer and chat template of a model file.
 
 use std::rc::Rc;
 
@@ -11,14 +11,13 @@ use rullama_testkit::golden;
 use rullama_tokenizer::{Special, TokenizerError};
 
 fn open(bytes: Vec<u8>) -> Gguf {
-    block_on(Gguf::open(Rc::new(MemorySource::new("test.gguf", bytes))))
-        .expect("the test writes sound files")
+    block_on(Gguf::open(Rc::new(MemorySource::new("test.gguf", bytes)))).expect("a valid file")
 }
 
 fn file(pairs: &[(&str, Value)]) -> Gguf {
     let writer =
         pairs.iter().fold(Writer::new(), |writer, (key, value)| writer.kv(*key, value.clone()));
-    open(writer.finish().expect("the test writes sound files"))
+    open(writer.finish().expect("a valid file"))
 }
 
 fn family(gguf: &Gguf) -> Option<Family> {

@@ -26,7 +26,7 @@ pub(crate) fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
-/// Logits of all tokens: many at a time, or token by token.
+/// Logits of all tokens, in chunks of `chunk` tokens.
 pub(crate) fn logits(
     model: &Model,
     adapters: &[(&Adapter, f32)],
@@ -36,8 +36,8 @@ pub(crate) fn logits(
 ) -> Vec<f32> {
     let mut session = model.session(&rullama_runtime::session::SessionOptions { chunk, ..exact() });
     let session = session.as_mut().expect("a session");
-    let ready = block_on(model.attach(adapters, factors)).expect("they fit");
-    session.set_adapters(Some(&ready)).expect("the same model");
+    let attached = block_on(model.attach(adapters, factors)).expect("they fit");
+    session.set_adapters(Some(&attached)).expect("the same model");
     session.extend(ids).expect("it fits");
     let mut all = Vec::new();
     block_on(session.all_logits(&mut |rows| all.extend_from_slice(rows))).expect("logits");
@@ -45,7 +45,7 @@ pub(crate) fn logits(
 }
 
 #[test]
-fn logits_with_adapters_are_those_of_the_reference() {
+fn logits_with_adapters_equal_the_reference() {
     for (name, file) in ADAPTED {
         let golden = Golden::lora(name);
         let adapter = adapter(file);
@@ -69,14 +69,14 @@ fn logits_with_adapters_are_those_of_the_reference() {
 }
 
 #[test]
-fn halves_of_factors_change_little() {
+fn f16_factors_change_little() {
     for device in devices().into_iter().filter(|device| matches!(device, Device::Gpu(_))) {
         let (name, file) = ADAPTED[0];
         let (model, adapter) = (model(name, &device), adapter(file));
         let ids = Golden::lora(name).ids("short.ids");
         let whole = logits(&model, &[(&adapter, 1.0)], &ids, 1, FactorType::F32);
-        let halves = logits(&model, &[(&adapter, 1.0)], &ids, 1, FactorType::F16);
-        let difference = largest_difference(&whole, &halves);
+        let f16 = logits(&model, &[(&adapter, 1.0)], &ids, 1, FactorType::F16);
+        let difference = largest_difference(&whole, &f16);
         assert!(difference > 0.0 && difference < 0.05, "{difference}");
     }
 }
@@ -97,12 +97,12 @@ fn weights_add_up() {
     }
 }
 
-/// So many that workgroups do not make their thin products for themselves.
+/// Enough adapters that the down-projection gets its own dispatch.
 const MANY: usize = 28;
 
 #[test]
 fn many_adapters_at_once() {
-    // The second model's values are stored in another format than its queries and keys, and caches of its global layers are split.
+    // The second model's V projection has another format than Q and K, and its global layers use split KV.
     let mixed = ("tiny-e2b-Q4_K_M", "tiny-e2b-lora-F32");
     for device in devices() {
         for ((name, file), many) in [(ADAPTED[0], MANY), (mixed, MANY / 2), (mixed, MANY)] {
@@ -118,22 +118,24 @@ fn many_adapters_at_once() {
 }
 
 #[test]
-fn adapters_are_switched_without_loading_again() {
+fn adapters_are_switched_without_reloading() {
     for device in devices() {
         let (name, file) = ADAPTED[0];
         let (model, adapter) = (model(name, &device), adapter(file));
-        let ready = block_on(model.attach(&[(&adapter, 1.0)], FactorType::F32)).expect("it fits");
+        let attached =
+            block_on(model.attach(&[(&adapter, 1.0)], FactorType::F32)).expect("it fits");
         let mut session = model.session(&exact()).expect("a session");
         let ids = Golden::lora(name).ids("medium.ids");
         session.set_tokens(&ids).expect("it fits");
         let plain = block_on(session.logits()).expect("logits");
-        session.set_adapters(Some(&ready)).expect("the same model");
+        session.set_adapters(Some(&attached)).expect("the same model");
         assert_eq!((session.cached(), session.tokens().len()), (0, ids.len()));
         let adapted = block_on(session.logits()).expect("logits");
         assert!(largest_difference(&plain, &adapted) > 0.1);
         let bytes = block_on(session.save()).expect("bytes");
-        assert!(block_on(model.restore(&bytes)).is_err(), "caches of an adapter");
-        let mut restored = block_on(model.restore_with(Some(&ready), &bytes)).expect("a session");
+        assert!(block_on(model.restore(&bytes)).is_err(), "caches computed with an adapter");
+        let mut restored =
+            block_on(model.restore_with(Some(&attached), &bytes)).expect("a session");
         let next = block_on(restored.next(DeviceSampling::Greedy)).expect("a token");
         assert_eq!(next, block_on(session.next(DeviceSampling::Greedy)).expect("a token"));
         session.set_tokens(&ids).expect("it fits");
@@ -143,7 +145,7 @@ fn adapters_are_switched_without_loading_again() {
 }
 
 #[test]
-fn a_token_with_an_adapter_takes_few_dispatches_more() {
+fn an_adapter_adds_few_dispatches() {
     for device in devices() {
         let Device::Gpu(gpu) = &device else { continue };
         let (name, file) = ADAPTED[0];
@@ -153,13 +155,13 @@ fn a_token_with_an_adapter_takes_few_dispatches_more() {
         let plain =
             block_on(session.step_cost(DeviceSampling::Greedy)).expect("a graph").dispatches;
         let layers = model.config().layers.len() as u64;
-        // Down-projections are part of the dispatches before them, except in the first layer. Where kernels may not bind enough buffers,
-        // one is computed before queries and one before gates of each layer.
+        // Down-projections are folded into the dispatches before them, except in the first layer. Without enough storage buffers, each
+        // layer needs one dispatch before QKV and one before the gate.
         let more = if gpu.facts().storage_buffers >= 10 { 3 } else { 2 * layers };
         for (count, each) in [(1, FactorType::F16), (MANY, FactorType::F32)] {
             let adapters = vec![(&adapter, 1.0); count];
-            let ready = block_on(model.attach(&adapters, each)).expect("they fit");
-            session.set_adapters(Some(&ready)).expect("the same model");
+            let attached = block_on(model.attach(&adapters, each)).expect("they fit");
+            session.set_adapters(Some(&attached)).expect("the same model");
             let adapted =
                 block_on(session.step_cost(DeviceSampling::Greedy)).expect("a graph").dispatches;
             assert!(adapted <= plain + more, "{plain} and {adapted} for {layers} layers");
@@ -168,10 +170,11 @@ fn a_token_with_an_adapter_takes_few_dispatches_more() {
 }
 
 #[test]
-fn another_models_adapter_is_refused_with_all_that_does_not_fit() {
+fn another_models_adapter_is_refused_with_all_mismatches() {
     let model = model("micro-moe-Q8_0", &Device::Cpu);
     let other = adapter("micro-e2b-lora-F32");
-    let error = block_on(model.attach(&[(&other, 1.0)], FactorType::F32)).expect_err("another's");
+    let error = block_on(model.attach(&[(&other, 1.0)], FactorType::F32))
+        .expect_err("another model's adapter");
     assert!(matches!(error, RuntimeError::Adapter(_)));
     let text = error.to_string();
     // Shapes that differ, and layers the model does not have.

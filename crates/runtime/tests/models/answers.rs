@@ -1,4 +1,4 @@
-//! Answers: events, stops, limits, seeds.
+//! Generation: events, stop strings, limits, seeds.
 
 use pollster::block_on;
 use rullama_chat::{Conversation, Message};
@@ -12,11 +12,11 @@ use rullama_runtime::{
 
 use crate::golden::{Golden, devices, model};
 
-fn answer(model: &Model, prompt: &Prompt, options: &SamplingOptions, seed: u32) -> (String, Done) {
+fn reply(model: &Model, prompt: &Prompt, options: &SamplingOptions, seed: u32) -> (String, Done) {
     let options = SamplingOptions { num_predict: options.num_predict.min(40), ..options.clone() };
     let mut session = model.session(&SessionOptions::default()).expect("a session");
     let mut generation =
-        Generation::new(&mut session, model, prompt, &options, seed).expect("an answer begins");
+        Generation::new(&mut session, model, prompt, &options, seed).expect("a generation starts");
     let (mut text, mut done) = (String::new(), None);
     while let Some(event) = block_on(generation.next()).expect("an event") {
         match event {
@@ -25,7 +25,7 @@ fn answer(model: &Model, prompt: &Prompt, options: &SamplingOptions, seed: u32) 
             _ => {}
         }
     }
-    (text, done.expect("an answer ends"))
+    (text, done.expect("a reply ends"))
 }
 
 fn limited(num_predict: i32) -> SamplingOptions {
@@ -33,19 +33,19 @@ fn limited(num_predict: i32) -> SamplingOptions {
 }
 
 #[test]
-fn a_seed_repeats_an_answer() {
+fn a_seed_reproduces_a_reply() {
     for device in devices() {
         let model = model("tiny-e2b-Q4_K_M", &device);
         let prompt = Prompt::text(&model, "the cat").expect("tokens");
         let options = limited(6);
-        let (first, done) = answer(&model, &prompt, &options, 7);
-        assert_eq!(answer(&model, &prompt, &options, 7).0, first, "on {}", device.name());
-        assert_ne!(answer(&model, &prompt, &options, 8).0, first, "on {}", device.name());
+        let (first, done) = reply(&model, &prompt, &options, 7);
+        assert_eq!(reply(&model, &prompt, &options, 7).0, first, "on {}", device.name());
+        assert_ne!(reply(&model, &prompt, &options, 8).0, first, "on {}", device.name());
         assert!(done.answer_tokens <= 6 && done.prompt_tokens == prompt.tokens.len());
-        // The host's sampler repeats itself too.
+        // The host's sampler is reproducible too.
         let options = SamplingOptions { top_k: 0, ..options };
-        let (first, _) = answer(&model, &prompt, &options, 7);
-        assert_eq!(answer(&model, &prompt, &options, 7).0, first, "on {}", device.name());
+        let (first, _) = reply(&model, &prompt, &options, 7);
+        assert_eq!(reply(&model, &prompt, &options, 7).0, first, "on {}", device.name());
     }
 }
 
@@ -56,24 +56,24 @@ fn temperature_zero_is_greedy_on_device_and_host() {
         let model = model("tiny-e2b-Q4_K_M", &device);
         let prompt = Prompt::tokens(golden.ids("short.ids"));
         let options = SamplingOptions { temperature: 0.0, ..limited(10) };
-        let on_device = answer(&model, &prompt, &options, 1);
-        let on_host = answer(&model, &prompt, &SamplingOptions { logprobs: true, ..options }, 1);
+        let on_device = reply(&model, &prompt, &options, 1);
+        let on_host = reply(&model, &prompt, &SamplingOptions { logprobs: true, ..options }, 1);
         assert_eq!(on_device, on_host, "on {}", device.name());
     }
 }
 
 #[test]
-fn limits_and_stops_end_an_answer() {
+fn limits_and_stop_strings_end_a_reply() {
     let model = model("tiny-e2b-Q4_K_M", &Device::Cpu);
     let prompt = Prompt::text(&model, "a").expect("tokens");
     let greedy = |num_predict| SamplingOptions { temperature: 0.0, ..limited(num_predict) };
-    let (text, done) = answer(&model, &prompt, &greedy(5), 1);
+    let (text, done) = reply(&model, &prompt, &greedy(5), 1);
     assert_eq!((done.finish, done.answer_tokens), (Finish::Length, 5));
-    let (whole, _) = answer(&model, &prompt, &greedy(30), 1);
+    let (whole, _) = reply(&model, &prompt, &greedy(30), 1);
     assert!(whole.starts_with(&text));
     let stop: String = whole.chars().skip(4).take(3).collect();
     let (cut, done) =
-        answer(&model, &prompt, &SamplingOptions { stop: vec![stop.clone()], ..greedy(30) }, 1);
+        reply(&model, &prompt, &SamplingOptions { stop: vec![stop.clone()], ..greedy(30) }, 1);
     assert_eq!(done.finish, Finish::Stop);
     assert_eq!(cut, whole[..whole.find(&stop).expect("it is there")]);
 }
@@ -87,7 +87,7 @@ fn conversations_are_rendered_and_cancelled() {
     let mut session = model.session(&SessionOptions::default()).expect("a session");
     let options = limited(50);
     let mut generation =
-        Generation::new(&mut session, &model, &prompt, &options, 3).expect("an answer begins");
+        Generation::new(&mut session, &model, &prompt, &options, 3).expect("a generation starts");
     block_on(generation.next()).expect("an event");
     generation.cancel();
     let mut last = None;

@@ -1,4 +1,4 @@
-//! The audio tower against golden values, step by step.
+//! The audio tower against golden intermediate values.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use safetensors::SafeTensors;
 
 use super::golden::devices;
 
-/// The reference let a row hear this many before it.
+/// Rows before it that a row attends to in the reference.
 const GOLDEN_REACH: usize = 11;
 /// The tower runs in f32, as the reference did; values reach a few units.
 const CLOSE: f32 = 1e-4;
@@ -52,21 +52,21 @@ fn every_golden_value() {
 }
 
 #[test]
-fn how_far_a_row_hears_matters() {
+fn reach_changes_the_soft_tokens() {
     let encoder = encoder(&Device::Cpu);
-    let [near, far] = [GOLDEN_REACH, REACH]
+    let [short, long] = [GOLDEN_REACH, REACH]
         .map(|reach| block_on(encoder.encode(&audio(), reach)).expect("it runs"));
-    assert_eq!((near.count, far.count), (75, 75));
-    assert_ne!(near.values, far.values);
+    assert_eq!((short.count, long.count), (75, 75));
+    assert_ne!(short.values, long.values);
 }
 
 #[test]
 fn silence_and_short_audio() {
     let encoder = encoder(&Device::Cpu);
     let silence = Audio::new(&[0.0; 161], 1, 16_000).expect("an audio clip");
-    let heard = block_on(encoder.encode(&silence, REACH)).expect("it runs");
-    assert_eq!(heard.count, 1);
-    assert!(heard.values.iter().all(|value| value.is_finite()));
+    let soft = block_on(encoder.encode(&silence, REACH)).expect("it runs");
+    assert_eq!(soft.count, 1);
+    assert!(soft.values.iter().all(|value| value.is_finite()));
     let click = Audio::new(&[0.5], 1, 16_000).expect("an audio clip");
     assert!(block_on(encoder.encode(&click, REACH)).is_err());
 }

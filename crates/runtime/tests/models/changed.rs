@@ -1,5 +1,5 @@
-//! Golden models with a changed header or changed tensors: what kernels do not take is refused with a typed error, what honest conversions
-//! leave out is not missed.
+//! Golden models with modified headers or tensors: what kernels do not support is refused with a typed error; tensors that converters
+//! may omit are optional.
 
 use std::{ops::ControlFlow, rc::Rc};
 
@@ -17,7 +17,7 @@ use rullama_testkit::golden;
 
 use crate::golden::{Golden, devices, exact};
 
-/// A tensor on its way into another file: name, dimensions, format and bytes.
+/// A tensor to write: name, dimensions, format and bytes.
 struct Tensor {
     name: String,
     dims: Vec<u64>,
@@ -29,7 +29,7 @@ fn open(bytes: Vec<u8>) -> Gguf {
     block_on(Gguf::open(Rc::new(MemorySource::new("changed.gguf", bytes)))).expect("it opens")
 }
 
-/// A golden model with some keys set and its tensors changed; those for which nothing is given are left out.
+/// A golden model with some keys set and its tensors mapped by `change`; `None` drops a tensor.
 fn changed(
     name: &str,
     keys: &[(&str, u32)],
@@ -64,11 +64,11 @@ fn logits(model: &Model, name: &str) -> Vec<f32> {
     block_on(session.logits()).expect("logits")
 }
 
-/// The numbers of a tensor as f64, which the CPU decodes and no GPU kernel reads.
+/// A tensor converted to f64, which the CPU decodes and no GPU kernel reads.
 fn as_f64(tensor: Tensor, gguf: &Gguf) -> Tensor {
     let info = gguf.tensor(&tensor.name).expect("it is there");
-    let numbers = block_on(gguf.rows_f32(info, 0..info.rows())).expect("numbers");
-    let bytes = numbers.iter().flat_map(|x| f64::from(*x).to_le_bytes()).collect();
+    let values = block_on(gguf.rows_f32(info, 0..info.rows())).expect("values");
+    let bytes = values.iter().flat_map(|x| f64::from(*x).to_le_bytes()).collect();
     Tensor { dtype: DType::F64, bytes, ..tensor }
 }
 
@@ -100,9 +100,9 @@ fn a_format_without_kernels_runs_on_the_cpu_and_is_refused_on_gpus() {
                 for word in [NAME, "F64", "--device cpu", "quantisation"] {
                     assert!(message.to_lowercase().contains(&word.to_lowercase()), "{message}");
                 }
-                assert!(!read, "a byte was loaded before the refusal");
-                assert!(gpu.pipeline_labels().is_empty(), "kernels were compiled before it");
-                assert_eq!(gpu.held().most, 0, "memory was taken before it");
+                assert!(!read, "bytes were loaded before the error");
+                assert!(gpu.pipeline_labels().is_empty(), "kernels were compiled before the error");
+                assert_eq!(gpu.held().most, 0, "memory was allocated before the error");
                 let format =
                     matches!(error, RuntimeError::Engine(EngineError::UnsupportedFormat { .. }));
                 assert!(format);
@@ -113,7 +113,7 @@ fn a_format_without_kernels_runs_on_the_cpu_and_is_refused_on_gpus() {
 }
 
 #[test]
-fn experts_without_scales_count_as_one() {
+fn missing_expert_scales_default_to_one() {
     let name = "micro-moe-BF16";
     let scale = |tensor: &Tensor| tensor.name.ends_with("ffn_down_exps.scale");
     let ones = || {
@@ -137,7 +137,7 @@ fn experts_without_scales_count_as_one() {
 }
 
 #[test]
-fn tensors_of_a_mixture_that_are_missing_are_named() {
+fn missing_expert_tensors_are_named() {
     for missing in [
         "ffn_gate_up_exps.weight",
         "pre_ffw_norm_2.weight",
@@ -157,12 +157,12 @@ fn tensors_of_a_mixture_that_are_missing_are_named() {
 }
 
 #[test]
-fn limits_of_kernels_are_stated() {
+fn errors_state_kernel_limits() {
     for (name, keys, says) in [
         (
             "micro-e2b-BF16",
             &[("gemma4.attention.key_length", 8), ("gemma4.attention.value_length", 8)][..],
-            "a multiple of 16 numbers",
+            "a multiple of 16",
         ),
         (
             "micro-e2b-BF16",
@@ -184,9 +184,9 @@ fn limits_of_kernels_are_stated() {
     }
 }
 
-/// The golden models have heads of 16 numbers, half a group of a q8 cache.
+/// The golden models have a head size of 16, half a block of a q8 cache.
 #[test]
-fn caches_whose_groups_do_not_fit_the_heads_are_refused() {
+fn q8_caches_need_a_fitting_head_size() {
     let file = || open(golden("gguf/micro-e2b-BF16.gguf"));
     let options = LoadOptions { cache: CacheType::Q8, ..LoadOptions::default() };
     let mut go_on = |_| ControlFlow::Continue(());
@@ -195,7 +195,7 @@ fn caches_whose_groups_do_not_fit_the_heads_are_refused() {
     let session = SessionOptions { cache: CacheType::Q8, ..SessionOptions::default() };
     let session = load(file(), &Device::Cpu).expect("it loads").session(&session).map(|_| ());
     for refused in [loaded, estimate, session] {
-        let error = refused.expect_err("heads of 16 numbers");
+        let error = refused.expect_err("a head size of 16");
         assert_eq!(error.code(), "bad_options");
         assert!(error.to_string().contains("use an f16 or f32 cache"), "{error}");
     }

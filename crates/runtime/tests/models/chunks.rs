@@ -1,4 +1,4 @@
-//! A prompt gives the same logits however it is cut into runs, past the window and in rings that have wrapped.
+//! Logits do not depend on how a prompt is split into passes, past the window and in wrapped ring buffers.
 
 use pollster::block_on;
 use rullama_engine::executor::Device;
@@ -11,7 +11,7 @@ use rullama_runtime::{
 
 use crate::golden::{Golden, devices, exact, file, model, model_of, model_with};
 
-/// Every run rounds alike up to the order of sums.
+/// Passes differ only in the order of sums.
 const TOLERANCE: f32 = 1e-3;
 
 fn logits(model: &Model, ids: &[u32], chunk: usize) -> Vec<f32> {
@@ -21,8 +21,8 @@ fn logits(model: &Model, ids: &[u32], chunk: usize) -> Vec<f32> {
     block_on(session.logits()).expect("logits")
 }
 
-fn assert_close(made: &[f32], wanted: &[f32], what: &str) {
-    let worst = made.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+fn assert_close(actual: &[f32], wanted: &[f32], what: &str) {
+    let worst = actual.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(worst < TOLERANCE, "{what}: off by {worst}");
 }
 
@@ -35,16 +35,16 @@ fn any_chunks_give_the_same_logits() {
             let all = golden.f32("long.logits");
             // The last stored position is the last token's.
             let wanted = &all[all.len() - model.config().vocabulary..];
-            // One by one they are computed where answers are.
+            // Single tokens are covered by generation.
             for chunk in [7, 32, 256] {
-                let what = format!("{name} in runs of {chunk} on {}", device.name());
+                let what = format!("{name} in chunks of {chunk} on {}", device.name());
                 assert_close(&logits(&model, &ids, chunk), wanted, &what);
             }
         }
     }
 }
 
-/// The window is 16 and runs have at most 7 tokens, so the ring of 23 slots wraps many times in 264 tokens.
+/// The window is 16 and passes have at most 7 tokens, so the ring buffer of 23 slots wraps many times in 264 tokens.
 #[test]
 fn token_by_token_in_a_wrapped_ring() {
     let name = "micro-e2b-Q8_0";
@@ -69,15 +69,15 @@ fn token_by_token_in_a_wrapped_ring() {
 }
 
 #[test]
-fn the_table_may_be_anywhere() {
+fn per_layer_table_on_host_or_gpu() {
     let name = "tiny-e2b-Q4_K_M";
     let golden = Golden::of(name);
     let ids = golden.ids("medium.ids");
     for device in devices() {
-        let made = [TablePlace::Host, TablePlace::Gpu]
+        let logits = [TablePlace::Host, TablePlace::Gpu]
             .map(|table| logits(&model_with(name, &device, table), &ids, 512));
-        assert_eq!(made[0], made[1], "on {}", device.name());
-        // Greedy steps fetch a row per token, or are queued ahead.
+        assert_eq!(logits[0], logits[1], "on {}", device.name());
+        // Greedy steps read a row per token, or are queued without the host.
         for table in [TablePlace::Host, TablePlace::Gpu] {
             let model = model_with(name, &device, table);
             let mut session = model.session(&exact()).expect("a session");
@@ -91,7 +91,7 @@ fn the_table_may_be_anywhere() {
 }
 
 #[test]
-fn rows_of_the_table_are_read_once_in_a_run() {
+fn table_rows_are_read_once_per_pass() {
     for device in devices().into_iter().filter(|device| matches!(device, Device::Gpu(_))) {
         let source = file("micro-e2b-Q8_0");
         let gguf = block_on(Gguf::open(source.clone())).expect("the file opens");
@@ -99,14 +99,14 @@ fn rows_of_the_table_are_read_once_in_a_run() {
         let model = model_of(source.clone(), &device, TablePlace::Host);
         let before = source.read.get();
         logits(&model, &[2, 5, 5, 6, 2, 5], 512);
-        // Three of all but the last, which has a run of its own.
+        // Three distinct rows in the prefill pass, one in the pass of the last token.
         assert_eq!(source.read.get() - before, 4 * table.nbytes() / table.rows());
     }
 }
 
-/// Queued to see how long that takes, as far as there is room, between tokens that count.
+/// Benchmarks queue steps until the context is full; the session's tokens do not change.
 #[test]
-fn steps_that_are_only_queued_count_for_nothing() {
+fn queued_steps_do_not_change_the_session() {
     let name = "micro-e2b-Q8_0";
     let golden = Golden::of(name);
     let (ids, greedy) = (golden.ids("long.ids"), golden.ids("long.greedy"));

@@ -1,4 +1,4 @@
-//! What a token costs on any machine: dispatches, submits, bytes.
+//! Cost of a token: dispatches, submits, bytes.
 
 use pollster::block_on;
 use rullama_runtime::session::DeviceSampling;
@@ -7,7 +7,7 @@ use crate::golden::{devices, exact, model};
 use rullama_engine::executor::Device;
 
 #[test]
-fn a_token_takes_few_dispatches_and_brings_back_its_id() {
+fn a_token_needs_few_dispatches_and_one_readback() {
     for device in devices() {
         let Device::Gpu(gpu) = &device else { continue };
         for (name, per_layer) in [("micro-e2b-Q8_0", 8), ("micro-dense-BF16", 7)] {
@@ -16,7 +16,7 @@ fn a_token_takes_few_dispatches_and_brings_back_its_id() {
             session.extend(&[2, 5, 6]).expect("it fits");
             let cost = block_on(session.step_cost(DeviceSampling::Greedy)).expect("a graph");
             let layers = model.config().layers.len() as u64;
-            // Around the layers: the embedding, per-layer inputs, the last norm, the head, softcap and the choice.
+            // Outside the layers: embedding, per-layer inputs, final norm, LM head, softcap and sampling.
             assert!(
                 cost.dispatches <= per_layer * layers + 10,
                 "{name} on {}: {} dispatches for {layers} layers",
@@ -29,7 +29,7 @@ fn a_token_takes_few_dispatches_and_brings_back_its_id() {
             let after = gpu.traffic();
             assert_eq!(after.submits - before.submits, 1, "{name} on {}", device.name());
             let read = after.bytes_read_back - before.bytes_read_back;
-            assert!(read <= 1024, "{name} on {}: {read} bytes came back", device.name());
+            assert!(read <= 1024, "{name} on {}: {read} bytes read back", device.name());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The demo model as two files, model and projector, made here from the one that the program carries: the same answers.
+//! The embedded demo model, split into model and projector files: the replies are the same.
 
 use std::{ops::ControlFlow, rc::Rc};
 
@@ -18,7 +18,7 @@ use rullama_runtime::{
 use rullama_source::{ByteSource, MemorySource};
 use rullama_testkit::{DemoAnswer, DemoCase, FileKind, demo_fixtures, demo_model};
 
-/// Names of tensors in the one file and in a projector, where they differ; the first that is found counts.
+/// Tensor names in the single file and in a projector file, where they differ; the first match counts.
 const NAMES: [(&str, &str); 6] = [
     ("a.pre_encode.out.", "a.input_projection."),
     ("mm.a.fc.", "a.pre_encode.out."),
@@ -48,7 +48,7 @@ fn projector_name(name: &str) -> String {
     renamed.map_or_else(|| name.into(), |(here, there)| name.replacen(here, there, 1))
 }
 
-/// The keys of a projector: those of the towers, and what llama.cpp wants to be told besides.
+/// The keys of a projector file: those of the towers, and others that llama.cpp requires.
 fn projector_keys(one: &Gguf) -> Writer {
     let mut file = Writer::new()
         .kv("general.architecture", "clip")
@@ -100,11 +100,11 @@ fn encode(encoders: &mut MediaEncoders, case: &DemoCase) -> EncodedMedia {
         }
         FileKind::Audio => Medium::Audio(Audio::decode(bytes).expect("a clip")),
     };
-    block_on(encoders.encode(&medium)).expect("a tower perceives it")
+    block_on(encoders.encode(&medium)).expect("it is encoded")
 }
 
-fn answer(model: &Model, case: &DemoCase, seen: &EncodedMedia) -> DemoAnswer {
-    let media = std::slice::from_ref(seen);
+fn answer(model: &Model, case: &DemoCase, encoded: &EncodedMedia) -> DemoAnswer {
+    let media = std::slice::from_ref(encoded);
     let prompt = prompt_with(model, &case.conversation, media, ChatOptions::default());
     let options = SessionOptions { context: Some(512), ..SessionOptions::default() };
     let mut session = model.session(&options).expect("a session");
@@ -122,21 +122,21 @@ fn answer(model: &Model, case: &DemoCase, seen: &EncodedMedia) -> DemoAnswer {
 }
 
 #[test]
-fn two_files_answer_as_the_one_does() {
+fn split_files_give_the_same_replies() {
     let (_, one) = open("demo", demo_model());
     let [text, towers] = split(&one);
     let (towers, _) = open("projector", towers);
     let (_, text) = open("text", text);
     let (one, two) = (load(one), load(text));
     let mut inside = MediaEncoders::new(&one, Vec::new());
-    let mut beside = MediaEncoders::new(&two, vec![towers]);
+    let mut separate = MediaEncoders::new(&two, vec![towers]);
     let fixtures = demo_fixtures();
     for kind in [FileKind::Image, FileKind::Audio] {
         let of_kind = |case: &&DemoCase| case.file.as_ref().is_some_and(|(is, _)| *is == kind);
         let case = fixtures.iter().find(of_kind).expect("there is one of each");
-        let seen = encode(&mut beside, case);
-        assert!(seen == encode(&mut inside, case), "{kind:?}: the same soft tokens");
-        let said = answer(&two, case, &seen);
-        assert!(case.right(&said), "{kind:?}: {said:?}");
+        let encoded = encode(&mut separate, case);
+        assert!(encoded == encode(&mut inside, case), "{kind:?}: the same soft tokens");
+        let reply = answer(&two, case, &encoded);
+        assert!(case.right(&reply), "{kind:?}: {reply:?}");
     }
 }

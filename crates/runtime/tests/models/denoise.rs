@@ -1,4 +1,4 @@
-//! Denoising step by step against the reference, and whole texts.
+//! Denoising steps and whole texts against the reference.
 
 use std::{ops::ControlFlow, rc::Rc};
 
@@ -41,13 +41,13 @@ fn scales_that_kernels_ignore_are_refused() {
     assert!(refused.to_string().contains("blk.0.ffn_gate_exps.scale"), "{refused}");
 }
 
-fn error(made: &[f32], wanted: &[f32]) -> f32 {
-    assert_eq!(made.len(), wanted.len());
-    made.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+fn error(actual: &[f32], wanted: &[f32]) -> f32 {
+    assert_eq!(actual.len(), wanted.len());
+    actual.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
 #[test]
-fn steps_are_the_references() {
+fn steps_equal_the_reference() {
     let golden = Golden::at("diffusion/golden.safetensors");
     for device in devices() {
         let model = model(&device);
@@ -61,20 +61,20 @@ fn steps_are_the_references() {
                 noise: (0..24).map(|i| 600 + i).collect(),
             };
             let canvas = golden.ids(&format!("canvas{step}"));
-            let made = block_on(session.trace(&canvas, step > 0, &inputs)).expect("a step");
+            let trace = block_on(session.trace(&canvas, step > 0, &inputs)).expect("a step");
             let name = |what: &str| format!("step{step}.{what}");
             let place = format!("step {step} on {}", device.name());
-            let off = error(&made.logits, &golden.f32(&name("logits")));
+            let off = error(&trace.logits, &golden.f32(&name("logits")));
             assert!(off < 1e-3, "{place}: logits are off by {off}");
-            let off = error(&made.entropy, &golden.f32(&name("entropy")));
+            let off = error(&trace.entropy, &golden.f32(&name("entropy")));
             assert!(off < 1e-3, "{place}: entropies are off by {off}");
-            assert_eq!(made.best, golden.ids(&name("argmax")), "{place}");
-            // Places that are not accepted have noise.
+            assert_eq!(trace.best, golden.ids(&name("argmax")), "{place}");
+            // Positions that are not accepted hold noise.
             let noise = |(place, id): (usize, &u32)| u32::from(*id != 600 + place as u32);
-            let accepted: Vec<u32> = made.canvas.iter().enumerate().map(noise).collect();
+            let accepted: Vec<u32> = trace.canvas.iter().enumerate().map(noise).collect();
             let wanted = golden.ids(&name("accepted"));
             assert_eq!(accepted, wanted, "{place}");
-            assert_eq!(made.stats[2] as u32, wanted.iter().sum::<u32>(), "{place}");
+            assert_eq!(trace.stats[2] as u32, wanted.iter().sum::<u32>(), "{place}");
         }
     }
 }
@@ -95,15 +95,15 @@ fn written(
             ControlFlow::Continue(())
         };
         let block = block_on(session.denoise(options, &mut each)).expect("no failure");
-        let block = block.expect("nobody ended it");
-        block_on(session.read(&block.tokens)).expect("room for it");
+        let block = block.expect("it was not cancelled");
+        block_on(session.read(&block.tokens)).expect("it fits");
         written.push(block);
     }
     (written, steps)
 }
 
 #[test]
-fn seeds_give_the_same_text_and_others_another() {
+fn a_seed_reproduces_a_text() {
     let model = model(&Device::Cpu);
     let options = |seed| {
         let mut options = model.options(seed);
@@ -114,28 +114,34 @@ fn seeds_give_the_same_text_and_others_another() {
     assert_eq!(one, written(&model, &options(1), 2).0);
     assert_ne!(one, written(&model, &options(2), 2).0);
     assert!(one.iter().all(|block| block.tokens.len() == 24 && block.steps == 4), "{one:?}");
-    assert_ne!(one[0], one[1], "blocks draw numbers of their own");
-    assert_eq!(steps[3].tokens, one[0].tokens, "a block is the likeliest tokens of its last step");
+    assert_ne!(one[0], one[1], "blocks use different random numbers");
+    assert_eq!(
+        steps[3].tokens, one[0].tokens,
+        "a block holds the most likely tokens of its last step"
+    );
     assert!(steps.iter().all(|step| step.accepted > 0 && step.entropy > 0.0), "{steps:?}");
 }
 
 #[test]
-fn places_that_keep_their_token_are_told() {
+fn kept_positions_are_reported() {
     let model = model(&Device::Cpu);
     let mut options = DenoiseOptions { watch: true, ..model.options(1) };
     options.schedule.steps = 3;
-    // So much doubt is allowed that every place keeps what was drawn.
+    // The entropy bound is so large that every position keeps its sampled token.
     options.schedule.entropy_bound = 1e6;
     for step in written(&model, &options, 1).1 {
         assert_eq!((step.accepted, step.kept.len()), (24, 24));
-        assert!(step.kept.contains(&true), "some draws are the likeliest tokens: {step:?}");
+        assert!(
+            step.kept.contains(&true),
+            "some sampled tokens are the most likely ones: {step:?}"
+        );
     }
     options.watch = false;
     let unwatched = written(&model, &options, 1).1;
     assert!(unwatched.iter().all(|step| step.kept.is_empty() && step.tokens.is_empty()));
 }
 
-/// An answer to the golden prompt: its text, how it ended, what it took.
+/// A reply to the golden prompt: text, finish reason, counts.
 fn answer(model: &Denoiser, limits: WriteOptions) -> (String, Finish, Written) {
     let mut session = model.session(Some(160), CacheType::F16).expect("a session");
     let prompt = Prompt::tokens(Golden::at("diffusion/golden.safetensors").ids("prompt"));
@@ -148,7 +154,7 @@ fn answer(model: &Denoiser, limits: WriteOptions) -> (String, Finish, Written) {
             match event {
                 Event::Text(said) => text.push_str(&said),
                 Event::Done(done) => {
-                    assert!(!more, "nothing comes after the end");
+                    assert!(!more, "no event follows the end");
                     assert_eq!(done.answer_tokens, writing.written().tokens);
                     return (text, done.finish, writing.written());
                 }
@@ -159,7 +165,7 @@ fn answer(model: &Denoiser, limits: WriteOptions) -> (String, Finish, Written) {
 }
 
 #[test]
-fn answers_end_where_they_shall() {
+fn replies_end_at_their_limits() {
     let model = model(&Device::Cpu);
     let mut denoise = model.options(1);
     denoise.schedule.steps = 2;
@@ -170,17 +176,17 @@ fn answers_end_where_they_shall() {
     assert_eq!((finish, took.tokens, took.blocks), (Finish::Length, 30, 2));
     assert!(whole.starts_with(&short) && short.len() < whole.len(), "{short}");
     let many = WriteOptions { blocks: 99, ..limits.clone() };
-    assert_eq!(answer(&model, many).1, Finish::Context, "the context is full before");
+    assert_eq!(answer(&model, many).1, Finish::Context, "the context is full first");
     let middle: String = whole.chars().skip(9).take(4).collect();
     let (stopped, finish, _) = answer(&model, WriteOptions { stops: vec![middle], ..limits });
     assert_eq!((finish, stopped.chars().count()), (Finish::Stop, 9), "{stopped}");
 }
 
 #[test]
-fn a_sure_and_stable_canvas_ends() {
+fn a_confident_and_stable_canvas_ends() {
     let model = model(&Device::Cpu);
     let mut options = model.options(1);
-    // So sure that stability alone decides.
+    // The confidence threshold is so high that stability alone decides.
     (options.schedule.confidence, options.schedule.stability) = (f32::MAX, 0);
     assert_eq!(written(&model, &options, 1).0[0].steps, 1);
     options.schedule.stability = 1;
@@ -188,11 +194,11 @@ fn a_sure_and_stable_canvas_ends() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_contexts_are_refused() {
     let model = model(&Device::Cpu);
-    assert!(model.session(Some(24), CacheType::F16).is_err(), "no room for a prompt");
+    assert!(model.session(Some(24), CacheType::F16).is_err(), "no space for a prompt");
     let mut session = model.session(Some(64), CacheType::F16).expect("a session");
-    let error = block_on(session.read(&[5; 50])).expect_err("no room for a canvas");
+    let error = block_on(session.read(&[5; 50])).expect_err("no space for a canvas");
     assert!(error.to_string().contains("64"), "{error}");
     assert!(block_on(session.read(&[9999])).is_err());
 }

@@ -1,5 +1,4 @@
-//! The 12B model's ways of seeing and hearing, which have no tower, on a small random model: the graph on every device against
-//! plain arithmetic written for this test.
+//! Vision and audio encoders without a tower (12B) on a small random model: the graph on every device against a reference in this test.
 
 use std::rc::Rc;
 
@@ -16,7 +15,7 @@ use rullama_source::MemorySource;
 
 use super::golden::devices;
 
-/// Pixels of a square's side, numbers of it, of what it becomes, of a soft token, of a frame of samples; positions.
+/// Cell side in pixels, values per cell, hidden size, soft token width, samples per frame, positions.
 const CELL: usize = 48;
 const PIXELS: usize = CELL * CELL * 3;
 const WIDTH: usize = 64;
@@ -25,7 +24,7 @@ const FRAME: usize = 640;
 const POSITIONS: usize = 12;
 const CLOSE: f64 = 1e-4;
 
-/// Numbers of a model: always the same, in no order.
+/// Reproducible pseudo-random weights.
 fn random(seed: u64, count: usize, size: f32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
@@ -37,7 +36,7 @@ fn random(seed: u64, count: usize, size: f32) -> Vec<f32> {
     (0..count).map(|_| next() * size).collect()
 }
 
-/// The tensors of the model, with their sizes, innermost first.
+/// The tensors of the model, with their dimensions, innermost first.
 struct Weights {
     tensors: Vec<(&'static str, Vec<u64>, Vec<f32>)>,
 }
@@ -107,16 +106,16 @@ fn projected(x: &[f64], weight: &[f64]) -> Vec<f64> {
     let mean = x.iter().map(|x| x * x).sum::<f64>() / x.len() as f64;
     let scale = (mean + 1e-6).sqrt().recip();
     let x: Vec<f64> = x.iter().map(|x| x * scale).collect();
-    product(weight, &x)
+    matmul(weight, &x)
 }
 
-fn product(weight: &[f64], x: &[f64]) -> Vec<f64> {
+fn matmul(weight: &[f64], x: &[f64]) -> Vec<f64> {
     let dot = |row: &[f64]| row.iter().zip(x).map(|(a, b)| a * b).sum();
     weight.chunks_exact(x.len()).map(dot).collect()
 }
 
-/// One square of an image: channels outermost, as the file has them.
-fn square(image: &Image, column: usize, row: usize) -> Vec<f64> {
+/// One cell of an image, channels outermost, as in the file.
+fn cell(image: &Image, column: usize, row: usize) -> Vec<f64> {
     let line = image.size().width as usize * 3;
     let mut values = Vec::new();
     for channel in 0..3 {
@@ -130,7 +129,7 @@ fn square(image: &Image, column: usize, row: usize) -> Vec<f64> {
     values
 }
 
-fn seen(weights: &Weights, image: &Image) -> Vec<f64> {
+fn vision_reference(weights: &Weights, image: &Image) -> Vec<f64> {
     let get = |name: &str| weights.get(name);
     let norm = |x: &[f64], number: usize| {
         let part = |end: &str| get(&format!("v.patch_norm.{number}.{end}"));
@@ -141,7 +140,7 @@ fn seen(weights: &Weights, image: &Image) -> Vec<f64> {
     let mut all = Vec::new();
     for row in 0..rows {
         for column in 0..columns {
-            let x = product(&get("v.patch_embd.weight"), &norm(&square(image, column, row), 1));
+            let x = matmul(&get("v.patch_embd.weight"), &norm(&cell(image, column, row), 1));
             let bias = get("v.patch_embd.bias");
             let x: Vec<f64> = x.iter().zip(bias).map(|(x, bias)| x + bias).collect();
             let x: Vec<f64> = norm(&x, 2)
@@ -157,7 +156,7 @@ fn seen(weights: &Weights, image: &Image) -> Vec<f64> {
     all
 }
 
-fn heard(weights: &Weights, samples: &[f32]) -> Vec<f64> {
+fn audio_reference(weights: &Weights, samples: &[f32]) -> Vec<f64> {
     let weight = weights.get("mm.a.input_projection.weight");
     let frame = |frame: &[f32]| {
         let mut frame: Vec<f64> = frame.iter().map(|x| f64::from(*x)).collect();
@@ -181,7 +180,7 @@ fn images_without_a_tower() {
     let pixels = random(3, (width * height * 3) as usize, 127.5);
     let pixels = pixels.iter().map(|x| (x + 127.5) as u8).collect();
     let image = Image::from_rgb(width, height, pixels).expect("an image");
-    let wanted = seen(&weights, &image);
+    let wanted = vision_reference(&weights, &image);
     for device in devices() {
         let encoder =
             block_on(VisionEncoder::load(weights.open(), device.clone(), OUT)).expect("it loads");
@@ -205,7 +204,11 @@ fn audio_without_a_tower() {
             let samples = random(5, length, 0.5);
             let audio = Audio::new(&samples, 1, 16_000).expect("an audio clip");
             let made = block_on(encoder.encode(&audio, REACH)).expect("it runs");
-            check(&made, &heard(&weights, &samples), &format!("{length} on {}", device.name()));
+            check(
+                &made,
+                &audio_reference(&weights, &samples),
+                &format!("{length} on {}", device.name()),
+            );
         }
         let nothing = Audio::new(&[], 1, 16_000).expect("an audio clip");
         assert!(block_on(encoder.encode(&nothing, REACH)).is_err());
@@ -213,7 +216,7 @@ fn audio_without_a_tower() {
 }
 
 #[test]
-fn shapes_that_contradict_each_other_are_refused() {
+fn inconsistent_shapes_are_refused() {
     let mut weights = Weights::new();
     let norm = weights.tensors.iter_mut().find(|(name, ..)| *name == "v.patch_norm.1.bias");
     let (_, dims, values) = norm.expect("it is there");

@@ -1,4 +1,4 @@
-//! Drafts change the speed and nothing else; drafters against the reference.
+//! Speculative decoding does not change the output; drafters against the reference.
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use rullama_testkit::golden;
 use crate::golden::{Golden, devices, exact, model, model_with};
 
 const TARGET: &str = "micro-e2b-BF16";
-/// Tokens of an answer.
+/// Generated tokens.
 const TOKENS: usize = 20;
 
 fn open(bytes: Vec<u8>) -> Gguf {
@@ -28,7 +28,7 @@ fn plain_file() -> Gguf {
     open(golden("assistant/micro-assistant-BF16.gguf"))
 }
 
-/// The same drafter with clusters, as a file may have them.
+/// The same drafter with token clusters.
 fn clustered_file() -> Gguf {
     let gguf = plain_file();
     let masked = Golden::at("assistant/masked_embedding.safetensors");
@@ -53,18 +53,18 @@ fn drafter(gguf: &Gguf, model: &Model) -> DraftSource {
     DraftSource::Drafter(block_on(Drafter::load(gguf, model)).expect("the drafter loads"))
 }
 
-/// Tokens a session chooses after a prompt, and what became of drafts.
+/// Tokens a session generates after a prompt, and the acceptance counts.
 fn written(
     session: &mut Session,
     prompt: &[u32],
     (count, sampling): (usize, DeviceSampling),
 ) -> (Vec<u32>, Option<DraftCounts>) {
     session.set_tokens(prompt).expect("the prompt fits");
-    let next = |_| block_on(session.next(sampling)).expect("a token").expect("room for it");
+    let next = |_| block_on(session.next(sampling)).expect("a token").expect("it fits");
     ((0..count).map(next).collect(), session.draft_counts())
 }
 
-/// The same tokens with drafts as without.
+/// Checks that drafts do not change the tokens.
 fn check_same(
     model: &Model,
     draft: DraftOptions,
@@ -88,29 +88,29 @@ fn drawn(seed: u32) -> DeviceSampling {
     DeviceSampling::Drawn { draw, seed }
 }
 
-/// Always as many as can be, so that refused ones are tried too.
-fn stubborn(source: DraftSource, most: usize) -> DraftOptions {
+/// A fixed number of drafts, so that rejected ones occur too.
+fn fixed_length(source: DraftSource, most: usize) -> DraftOptions {
     DraftOptions { most, adapt: false, ..DraftOptions::new(source) }
 }
 
 #[test]
-fn each_token_of_a_run_apart_is_as_in_a_run_of_its_own() {
+fn batch_invariant_passes_equal_single_token_passes() {
     let devices = devices();
     for device in &devices {
         for name in ["tiny-e2b-Q4_K_M", "tiny-moe-Q4_K_M"] {
-            check_apart(name, device);
+            check_batch_invariant(name, device);
         }
     }
-    few_lanes(&devices).iter().for_each(|device| check_apart("tiny-e2b-Q4_K_M", device));
+    few_lanes(&devices).iter().for_each(|device| check_batch_invariant("tiny-e2b-Q4_K_M", device));
 }
 
-/// The first GPU, which plays one that so few lanes keep busy that small weights are read by the kernels of large ones.
+/// The first GPU with few `busy_lanes`, so that small weights use the kernels of large ones.
 fn few_lanes(devices: &[Device]) -> Option<Device> {
     let Some(Device::Gpu(gpu)) = devices.get(1) else { return None };
     Some(Device::Gpu(gpu.playing(DeviceFacts { busy_lanes: 64, ..gpu.facts().clone() })))
 }
 
-fn check_apart(name: &str, device: &Device) {
+fn check_batch_invariant(name: &str, device: &Device) {
     let model = model(name, device);
     let ids = &Golden::of(name).ids("medium.ids")[..12];
     let mut session = model.session(&SessionOptions::default()).expect("a session");
@@ -121,29 +121,29 @@ fn check_apart(name: &str, device: &Device) {
     }
     session.rewind(0);
     session.extend(ids).expect("they fit");
-    let mut apart = Vec::new();
-    block_on(session.logits_batch_invariant(&mut |rows| apart.extend_from_slice(rows)))
+    let mut batched = Vec::new();
+    block_on(session.logits_batch_invariant(&mut |rows| batched.extend_from_slice(rows)))
         .expect("logits");
     let bits = |logits: &[f32]| logits.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-    assert!(bits(&apart) == bits(&one_by_one), "{name} on {}", device.name());
+    assert!(bits(&batched) == bits(&one_by_one), "{name} on {}", device.name());
 }
 
 #[test]
-fn a_drafter_guesses_as_the_reference_does() {
+fn drafts_equal_the_reference() {
     let golden = Golden::at("assistant/golden.safetensors");
     for device in devices() {
         let model = model(TARGET, &device);
         for (file, clustered) in [(plain_file(), false), (clustered_file(), true)] {
             for prompt in ["short", "medium"] {
                 let mut session = model.session(&exact()).expect("a session");
-                session.draft(Some(stubborn(drafter(&file, &model), 4))).expect("it fits");
+                session.draft(Some(fixed_length(drafter(&file, &model), 4))).expect("it fits");
                 session.extend(&golden.ids(&format!("{prompt}.ids"))).expect("they fit");
                 let next = block_on(session.next(DeviceSampling::Greedy)).expect("a token");
                 assert_eq!(next, Some(golden.ids(&format!("{prompt}.target_next"))[0]));
                 let trace = block_on(session.trace_drafts(4)).expect("drafts").expect("a drafter");
                 let place = format!("{prompt} on {}", device.name());
                 let wanted = golden.ids(&format!("{prompt}.draft"));
-                // The reference went on with tokens of clusters: without them, steps compare up to the first that chose another.
+                // The reference continued with cluster tokens: without clusters, steps are compared up to the first difference.
                 let alike = trace.ids.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
                 let alike = if clustered { 4 } else { (alike + 1).min(4) };
                 assert!(!clustered || trace.ids == wanted, "{place}: {:?}", trace.ids);
@@ -169,53 +169,55 @@ fn a_drafter_guesses_as_the_reference_does() {
 }
 
 #[test]
-fn answers_are_the_same_with_a_drafter() {
+fn a_drafter_does_not_change_the_output() {
     let prompt = Golden::of(TARGET).ids("medium.ids");
     for device in devices() {
         let model = model(TARGET, &device);
         for (file, sampling) in
             [(plain_file(), DeviceSampling::Greedy), (clustered_file(), drawn(7))]
         {
-            let counts = check_same(&model, stubborn(drafter(&file, &model), 3), &prompt, sampling);
+            let counts =
+                check_same(&model, fixed_length(drafter(&file, &model), 3), &prompt, sampling);
             assert!(counts.drafted > 0, "{counts:?}");
         }
     }
 }
 
 #[test]
-fn answers_are_the_same_with_drafts_from_the_text() {
+fn prompt_lookup_does_not_change_the_output() {
     for device in devices() {
         let mut accepted = 0;
         for name in ["micro-moe-Q8_0", "micro-dense-BF16"] {
             let model = model(name, &device);
-            // These answers repeat themselves.
+            // These outputs repeat themselves.
             let prompt = Golden::of(name).ids("medium.ids");
             for sampling in [DeviceSampling::Greedy, drawn(3)] {
                 accepted +=
-                    check_same(&model, stubborn(DraftSource::Text, 4), &prompt, sampling).accepted;
+                    check_same(&model, fixed_length(DraftSource::Text, 4), &prompt, sampling)
+                        .accepted;
             }
         }
-        assert!(accepted > 0, "no draft was ever right");
+        assert!(accepted > 0, "no draft was accepted");
     }
 }
 
 #[test]
-fn the_table_may_stay_in_the_file() {
+fn drafts_work_with_the_table_on_the_host() {
     for device in devices() {
         let model = model_with(TARGET, &device, TablePlace::Host);
         let prompt = Golden::of(TARGET).ids("short.ids");
         let source = drafter(&plain_file(), &model);
-        check_same(&model, stubborn(source, 3), &prompt, DeviceSampling::Greedy);
+        check_same(&model, fixed_length(source, 3), &prompt, DeviceSampling::Greedy);
     }
 }
 
-/// Shares of the second token over many seeds: the one that drafts were checked for.
+/// Frequencies of the second token, which verifies a draft, over many seeds.
 #[test]
-fn drawn_tokens_follow_the_models_chances() {
+fn sampled_tokens_follow_the_models_probabilities() {
     let model = model(TARGET, &Device::Cpu);
     let prompt = Golden::of(TARGET).ids("short.ids");
     let mut session = model.session(&SessionOptions::default()).expect("a session");
-    session.draft(Some(stubborn(drafter(&plain_file(), &model), 1))).expect("it fits");
+    session.draft(Some(fixed_length(drafter(&plain_file(), &model), 1))).expect("it fits");
     let draw = Draw { temperature: 2.0, top_p: 1.0, min_p: 0.0, top_k: 8.0 };
     let first = {
         session.set_tokens(&prompt).expect("it fits");
@@ -238,7 +240,7 @@ fn drawn_tokens_follow_the_models_chances() {
         shares[place] += 1.0 / f64::from(DRAWS);
     }
     for (share, weight) in shares.iter().zip(&weights) {
-        // Four deviations of a share of 600 draws are at most 0.082.
+        // Four standard deviations of a frequency in 600 samples are at most 0.082.
         assert!((share - weight / sum).abs() < 0.082, "{shares:?} and not {weights:?} / {sum}");
     }
 }
@@ -246,10 +248,11 @@ fn drawn_tokens_follow_the_models_chances() {
 #[test]
 fn a_drafter_of_another_model_is_refused() {
     let model = model("tiny-e2b-Q4_K_M", &Device::Cpu);
-    let error = block_on(Drafter::load(&plain_file(), &model)).expect_err("it is another's");
+    let error =
+        block_on(Drafter::load(&plain_file(), &model)).expect_err("another model's drafter");
     let text = error.to_string();
     assert!(text.contains("hidden size is 64") && text.contains("256"), "{text}");
     let no_drafter = open(golden("gguf/micro-dense-BF16.gguf"));
-    let error = block_on(Drafter::load(&no_drafter, &model)).expect_err("it is no drafter");
+    let error = block_on(Drafter::load(&no_drafter, &model)).expect_err("not a drafter");
     assert!(error.to_string().contains("not a drafter"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Vectors of texts against the reference, alone and beside others.
+//! Text embeddings against the reference, alone and in batches.
 
 use std::{ops::ControlFlow, rc::Rc};
 
@@ -24,7 +24,7 @@ fn file(name: &str) -> Gguf {
     open(golden(&format!("embedding/{name}-BF16.gguf")))
 }
 
-/// The first generation as earlier files have it.
+/// The first generation with the tensor names of early files.
 fn legacy() -> Gguf {
     let gguf = file("first");
     let renamed = |key: &str| key.replace("gemma-embedding.", "gemma3.");
@@ -65,14 +65,14 @@ fn check_close(made: &[f32], wanted: &[f32], what: &str) {
 }
 
 #[test]
-fn vectors_are_the_references() {
+fn vectors_equal_the_reference() {
     for device in devices() {
         for (gguf, reference) in
             [(file("first"), "first"), (legacy(), "first"), (file("second"), "second")]
         {
             let golden = Golden::at(&format!("embedding/{reference}.safetensors"));
             let embedder = embedder(&gguf, &device);
-            // All at once: none may see another.
+            // All in one pass: texts must not attend to each other.
             let prompts = ["short", "medium", "long"];
             let texts = prompts.map(|prompt| golden.ids(&format!("{prompt}.ids")));
             let made = block_on(embedder.embed_tokens(&texts, None)).expect("vectors");
@@ -81,18 +81,18 @@ fn vectors_are_the_references() {
                 check_close(vector, &wanted, &format!("{reference} {prompt} on {}", device.name()));
             }
             let alone = block_on(embedder.embed_tokens(&texts[1..2], None)).expect("a vector");
-            check_close(&alone[0], &made[1], "alone and beside others");
+            check_close(&alone[0], &made[1], "alone and in a batch");
         }
     }
 }
 
 #[test]
-fn shorter_vectors_have_length_one_too() {
+fn truncated_vectors_are_normalised() {
     let golden = Golden::at("embedding/first.safetensors");
     let embedder = embedder(&file("first"), &Device::Cpu);
     let text = [golden.ids("medium.ids")];
     let made = block_on(embedder.embed_tokens(&text, Some(16))).expect("a vector");
-    check_close(&made[0], &golden.f32("medium.unit_half"), "half of the numbers");
+    check_close(&made[0], &golden.f32("medium.unit_half"), "half of the dimensions");
     for wrong in [0, 33] {
         let error = block_on(embedder.embed_tokens(&text, Some(wrong))).expect_err("impossible");
         assert!(error.to_string().contains("choose 1 to 32"), "{error}");
@@ -100,7 +100,7 @@ fn shorter_vectors_have_length_one_too() {
 }
 
 #[test]
-fn texts_get_their_words_and_ends() {
+fn texts_get_prefix_and_end_token() {
     let embedder = embedder(&file("first"), &Device::Cpu);
     let (ids, cut) = embedder.tokens("Hello").expect("tokens");
     assert!(!cut && ids.len() > 2, "{ids:?}");
@@ -116,7 +116,7 @@ fn texts_get_their_words_and_ends() {
 }
 
 #[test]
-fn scores_cut_words_as_merges_do() {
+fn scores_tokenize_as_merges_do() {
     let by_score = vocabulary::tokenizer(&file("first")).expect("a vocabulary");
     let by_merge = vocabulary::tokenizer(&file("second")).expect("a vocabulary");
     for text in ["Hello, world", "the of and", "a b  c", "Zürich 語 ✓", "loooong words, etc."] {
@@ -130,5 +130,5 @@ fn scores_cut_words_as_merges_do() {
 #[test]
 fn other_models_are_refused() {
     let error = loaded(&open(golden("gguf/micro-dense-BF16.gguf")), &Device::Cpu);
-    assert!(error.expect_err("no encoder").to_string().contains("use an EmbeddingGemma"));
+    assert!(error.expect_err("no embedding model").to_string().contains("use an EmbeddingGemma"));
 }

@@ -1,4 +1,4 @@
-//! Media encoders: towers that load when they are needed, places in prompts, conversations that keep what was seen.
+//! Media encoders: loading on demand, markers in prompts, conversations with media.
 
 use std::rc::Rc;
 
@@ -35,32 +35,32 @@ fn audio() -> Medium {
 }
 
 #[test]
-fn towers_are_read_when_they_are_needed_and_can_be_forgotten() {
+fn encoders_load_on_demand_and_can_be_unloaded() {
     for device in devices() {
         let (model, source) = (model("micro-e2b-BF16", &device), towers("micro-e2b"));
         let mut encoders = MediaEncoders::new(&model, vec![source.clone()]);
         let mut session = model.session(&exact()).expect("a session");
         session.extend(&[2, 435]).expect("they fit");
         block_on(session.logits()).expect("it runs");
-        assert_eq!((source.read.get(), encoders.gpu_bytes()), (0, 0), "text needs no tower");
-        let first = block_on(encoders.encode(&image("micro-e2b"))).expect("it sees");
+        assert_eq!((source.read.get(), encoders.gpu_bytes()), (0, 0), "text needs no encoder");
+        let first = block_on(encoders.encode(&image("micro-e2b"))).expect("it is encoded");
         let vision = source.read.get();
         assert!(vision > 0 && vision < source.len(), "the audio encoder is not read: {vision}");
         let on_gpu = matches!(device, Device::Gpu(_));
         assert_eq!(encoders.gpu_bytes() > 0, on_gpu);
-        block_on(encoders.encode(&image("micro-e2b"))).expect("it sees");
+        block_on(encoders.encode(&image("micro-e2b"))).expect("it is encoded");
         assert!(source.read.get() < vision + vision / 2, "weights are read once");
         encoders.unload();
         assert_eq!(encoders.gpu_bytes(), 0);
-        let again = block_on(encoders.encode(&image("micro-e2b"))).expect("it sees again");
+        let again = block_on(encoders.encode(&image("micro-e2b"))).expect("it is encoded again");
         assert_eq!(again, first);
-        let heard = block_on(encoders.encode(&audio())).expect("it hears");
+        let heard = block_on(encoders.encode(&audio())).expect("it is encoded");
         assert_eq!((heard.kind, heard.tokens()), (MediaKind::Audio, 75));
     }
 }
 
 #[test]
-fn towers_take_what_their_header_says() {
+fn memory_estimates_match_the_encoders() {
     let source = towers("micro-e2b");
     let gguf = block_on(Gguf::open(source.clone())).expect("a file");
     let told = MediaEncoders::memory_of_file(&gguf).expect("towers") as f64;
@@ -70,16 +70,16 @@ fn towers_take_what_their_header_says() {
             MediaEncoders::new(&model("micro-e2b-BF16", &device), vec![towers("micro-e2b")]);
         let usual = Image::from_rgb(960, 672, vec![99; 960 * 672 * 3]).expect("an image");
         let usual = Medium::Image(usual, ImageSize::default());
-        assert_eq!(block_on(encoders.encode(&usual)).expect("it sees").tokens(), 280);
+        assert_eq!(block_on(encoders.encode(&usual)).expect("it is encoded").tokens(), 280);
         let half_a_minute = Audio::new(&vec![0.1; 480_000], 1, 16_000).expect("an audio clip");
-        block_on(encoders.encode(&Medium::Audio(half_a_minute))).expect("it hears");
+        block_on(encoders.encode(&Medium::Audio(half_a_minute))).expect("it is encoded");
         let takes = encoders.gpu_bytes() as f64;
-        assert!((takes / told - 1.0).abs() < 0.05, "{told} were told, {takes} are taken");
+        assert!((takes / told - 1.0).abs() < 0.05, "{told} estimated, {takes} used");
     }
 }
 
 #[test]
-fn what_has_no_tower_is_said() {
+fn missing_encoders_are_reported() {
     let model = model("micro-moe-BF16", &Device::Cpu);
     let mut blind = MediaEncoders::new(&model, Vec::new());
     let error = block_on(blind.encode(&image("micro-moe"))).expect_err("no tower");
@@ -112,14 +112,14 @@ fn seen(kind: MediaKind, pieces: &[(Option<u64>, usize)]) -> EncodedMedia {
     EncodedMedia { kind, pieces: pieces.iter().map(piece).collect() }
 }
 
-/// The prompt as text with its markers.
+/// The prompt as text, with markers.
 fn text(model: &Model, prompt: &Prompt) -> String {
     let tokenizer = model.tokenizer().expect("a vocabulary");
     tokenizer.decode(&prompt.tokens, rullama_tokenizer::Render::All)
 }
 
 #[test]
-fn places_are_spread_as_the_templates_say() {
+fn markers_are_repeated_per_soft_token() {
     let model = model("micro-e2b-BF16", &Device::Cpu);
     let conversation = said(vec![
         part("text", Some("Look at <|image|>")),
@@ -147,7 +147,7 @@ fn places_are_spread_as_the_templates_say() {
 }
 
 #[test]
-fn frames_of_videos_have_times() {
+fn video_frames_have_timestamps() {
     let model = model("micro-e2b-BF16", &Device::Cpu);
     let media = [seen(MediaKind::Video, &[(Some(0), 1), (Some(75), 2)])];
     let prompt =
@@ -163,7 +163,7 @@ fn frames_of_videos_have_times() {
     };
     let mut encoders = MediaEncoders::new(&model, vec![towers("micro-e2b")]);
     let video = Medium::Video(vec![frame(0.0), frame(1.9), frame(f64::NAN)]);
-    let seen = block_on(encoders.encode(&video)).expect("it sees");
+    let seen = block_on(encoders.encode(&video)).expect("it is encoded");
     assert_eq!(
         seen.pieces.iter().map(|piece| piece.seconds).collect::<Vec<_>>(),
         [Some(0), Some(1), Some(0)]
@@ -172,7 +172,7 @@ fn frames_of_videos_have_times() {
 }
 
 #[test]
-fn what_was_not_given_is_said() {
+fn missing_media_are_reported() {
     let model = model("micro-e2b-BF16", &Device::Cpu);
     let two = said(vec![part("image", None), part("image", None)]);
     let one = [seen(MediaKind::Image, &[(None, 2)])];
@@ -186,7 +186,7 @@ fn what_was_not_given_is_said() {
     }
 }
 
-/// The answer to a prompt, and how many of its tokens were known.
+/// The reply to a prompt, and the number of cached prompt tokens.
 fn answer(
     model: &Model,
     session: &mut rullama_runtime::Session,
@@ -203,15 +203,15 @@ fn answer(
             _ => {}
         }
     }
-    panic!("every answer ends")
+    panic!("every reply ends")
 }
 
 #[test]
-fn a_conversation_keeps_what_was_seen() {
+fn a_conversation_reuses_cached_media() {
     for device in devices() {
         let model = model("micro-moe-BF16", &device);
         let mut encoders = MediaEncoders::new(&model, vec![towers("micro-moe")]);
-        let media = [block_on(encoders.encode(&image("micro-moe"))).expect("it sees")];
+        let media = [block_on(encoders.encode(&image("micro-moe"))).expect("it is encoded")];
         let mut conversation = said(vec![part("image", None), part("text", Some("What?"))]);
         let mut session = model.session(&exact()).expect("a session");
         let make = |conversation: &Conversation| {
@@ -228,7 +228,7 @@ fn a_conversation_keeps_what_was_seen() {
         assert_eq!(restored.tokens(), session.tokens());
         let [here, there] = [&mut session, &mut restored].map(|s| answer(&model, s, &second));
         assert_eq!(here, there);
-        // After the question, the second prompt goes on in another way.
+        // The second prompt differs after the question.
         let last = first.tokens.iter().rposition(|id| *id == first.media[0].placeholder);
         assert!(here.1 > last.expect("an image"), "{} of {}", here.1, first.tokens.len());
         let mut cold = model.session(&exact()).expect("a session");
@@ -240,7 +240,7 @@ fn a_conversation_keeps_what_was_seen() {
 }
 
 #[test]
-fn long_images_are_read_at_once_where_there_is_room() {
+fn long_images_take_one_pass_if_they_fit() {
     let model = model("micro-moe-BF16", &Device::Cpu);
     let media = [seen(MediaKind::Image, &[(None, 40)])];
     let conversation = said(vec![part("image", None), part("text", Some("What?"))]);
@@ -283,7 +283,7 @@ fn soft_tokens_out_of_order_are_refused() {
             matches!(refused, Err(RuntimeError::SoftTokenOrder { position }) if position == at);
         assert!(found, "{order:?}: {refused:?}");
     }
-    // A session may go back to the middle of an image, but only on along it.
+    // A session may be truncated inside an image, but must continue with the rest of it.
     session.set_tokens(&tokens).expect("in order");
     let wanted = block_on(session.logits()).expect("it runs");
     session.rewind(first + 2);
@@ -292,14 +292,14 @@ fn soft_tokens_out_of_order_are_refused() {
     session.extend(&tokens[first + 2..]).expect("the rest of it");
     assert_eq!(block_on(session.logits()).expect("it runs").len(), wanted.len());
 
-    // Read from the start, the end of such an image cannot be told from its middle.
+    // In a new session, a truncated image cannot be told from a complete one.
     let mut cold = model.session(&exact()).expect("a session");
     cold.soften(&prompt.tokens, &prompt.media).expect("places");
     cold.set_tokens(&tokens[..first + 2]).expect("in order");
     let ended = block_on(cold.logits());
     assert!(matches!(ended, Err(RuntimeError::NotWithMedia { .. })), "{:?}", ended.err());
 
-    // Saved tokens are checked alike: here the first two of an image change places.
+    // Saved tokens are checked too: here the first two of an image are swapped.
     session.set_tokens(&tokens).expect("in order");
     let saved = block_on(session.save()).expect("bytes");
     assert!(block_on(model.restore(&saved)).is_ok());

@@ -1,4 +1,4 @@
-//! Adapters of experts and routers, against models with the same changes in their weights.
+//! Adapters of experts and routers against models with merged weights.
 
 use std::{ops::ControlFlow, rc::Rc};
 
@@ -33,7 +33,7 @@ fn load(bytes: &[u8], device: &Device, host_experts: usize) -> Model {
 /// A tensor for a file.
 type Tensor = (String, Vec<u64>, DType, Vec<u8>);
 
-/// A file with other tensors in place of some of its own.
+/// A file with some tensors replaced.
 fn rewritten(file: &[u8], each: impl Fn(&Gguf, &TensorInfo) -> Option<Vec<Tensor>>) -> Vec<u8> {
     let gguf = open(file);
     let mut writer = Writer::new();
@@ -52,8 +52,8 @@ fn rewritten(file: &[u8], each: impl Fn(&Gguf, &TensorInfo) -> Option<Vec<Tensor
     writer.finish().expect("a file")
 }
 
-/// The same model with gates and what they let through as two tensors.
-fn with_gates_apart(file: &[u8]) -> Vec<u8> {
+/// The same model with gate and up projections as separate tensors.
+fn with_separate_gates(file: &[u8]) -> Vec<u8> {
     rewritten(file, |gguf, info| {
         let front = info.name().strip_suffix("ffn_gate_up_exps.weight")?;
         let &[columns, rows, experts] = info.dims() else { panic!("{:?}", info.dims()) };
@@ -69,13 +69,13 @@ fn with_gates_apart(file: &[u8]) -> Vec<u8> {
     })
 }
 
-/// Numbers that differ, of this size at most.
+/// Distinct values, at most this large.
 fn numbers(count: usize, seed: usize, most: f32) -> Vec<f32> {
     let number = |i: usize| ((i * 7919 + seed * 104_729) % 1009) as f32 / 504.0 - 1.0;
     (0..count).map(|i| number(i) * most).collect()
 }
 
-/// Pairs for all experts and routers of a file, as a file of their own.
+/// An adapter for all experts and routers of a file.
 fn adapter(file: &[u8]) -> Adapter {
     let mut pairs = Vec::new();
     for (seed, info) in open(file).tensors().iter().enumerate() {
@@ -119,10 +119,10 @@ fn merged(file: &[u8], adapter: &Adapter) -> Vec<u8> {
 }
 
 #[test]
-fn adapters_of_experts_are_as_good_as_merged_ones() {
+fn expert_adapters_equal_merged_weights() {
     let fused = golden(&format!("gguf/{MODEL}.gguf"));
     let ids = Golden::lora(MODEL).ids("medium.ids");
-    for file in [with_gates_apart(&fused), fused] {
+    for file in [with_separate_gates(&fused), fused] {
         let adapter = adapter(&file);
         let whole = load(&merged(&file, &adapter), &Device::Cpu, 0);
         let wanted = logits(&whole, &[], &ids, 512, FactorType::F32);
@@ -144,7 +144,7 @@ fn adapters_of_experts_are_as_good_as_merged_ones() {
 }
 
 #[test]
-fn halves_and_sums_of_experts_factors() {
+fn f16_factors_and_sums_of_expert_adapters() {
     let file = golden(&format!("gguf/{MODEL}.gguf"));
     let (ids, adapter) = (Golden::lora(MODEL).ids("short.ids"), adapter(&file));
     for device in devices() {

@@ -1,4 +1,4 @@
-//! Experts on the host: the same answers with less memory of the GPU.
+//! Experts on the host: the same output with less GPU memory.
 
 use std::{ops::ControlFlow, rc::Rc};
 
@@ -48,7 +48,7 @@ fn memory(name: &str, options: &LoadOptions) -> MemoryUse {
 }
 
 #[test]
-fn logits_and_greedy_tokens_are_the_same_with_any_number_of_experts_on_the_host() {
+fn host_experts_do_not_change_logits_and_tokens() {
     for device in gpus() {
         for name in MODELS {
             let golden = Golden::of(name);
@@ -64,7 +64,7 @@ fn logits_and_greedy_tokens_are_the_same_with_any_number_of_experts_on_the_host(
 }
 
 #[test]
-fn as_few_experts_go_to_the_host_as_a_walk_over_all_numbers_finds() {
+fn the_fewest_layers_that_fit_go_to_the_host() {
     for name in MODELS {
         let fixed = |layers| {
             memory(name, &LoadOptions { host_experts: Some(layers), ..LoadOptions::default() })
@@ -84,7 +84,7 @@ fn as_few_experts_go_to_the_host_as_a_walk_over_all_numbers_finds() {
 }
 
 #[test]
-fn prompts_in_runs_of_any_size() {
+fn prompts_in_chunks_of_any_size() {
     let name = "tiny-moe-Q4_K_M";
     let golden = Golden::of(name);
     let (ids, all) = (golden.ids("medium.ids"), golden.f32("medium.logits"));
@@ -97,13 +97,13 @@ fn prompts_in_runs_of_any_size() {
             let made = block_on(session.logits()).expect("logits");
             let wanted = &all[all.len() - made.len()..];
             let worst = made.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-            assert!(worst < 1e-3, "runs of {chunk} on {}: off by {worst}", device.name());
+            assert!(worst < 1e-3, "chunks of {chunk} on {}: off by {worst}", device.name());
         }
     }
 }
 
 #[test]
-fn drawn_tokens_are_the_same() {
+fn sampled_tokens_are_the_same() {
     let name = "micro-moe-Q8_0";
     let ids = Golden::of(name).ids("short.ids");
     let draw = Draw { temperature: 0.8, top_p: 1.0, min_p: 0.0, top_k: 40.0 };
@@ -119,7 +119,7 @@ fn drawn_tokens_are_the_same() {
 }
 
 #[test]
-fn a_trace_has_the_same_values_over_all_cuts() {
+fn traces_of_split_graphs_are_the_same() {
     let name = "micro-moe-BF16";
     let ids = Golden::of(name).ids("short.ids");
     let trace = |model: Model| -> Vec<Tap> {
@@ -147,7 +147,7 @@ fn a_trace_has_the_same_values_over_all_cuts() {
 }
 
 #[test]
-fn sessions_move_between_models_with_and_without() {
+fn saved_sessions_move_between_models_with_and_without_host_experts() {
     let name = "micro-moe-Q8_0";
     let golden = Golden::of(name);
     for device in gpus() {
@@ -196,12 +196,12 @@ fn the_cpu_and_models_without_experts_have_none_on_the_host() {
     assert_eq!(on_host(MODELS[0], &Device::Cpu, 2).host_experts(), 0);
     for device in devices() {
         assert_eq!(on_host("micro-dense-BF16", &device, 2).host_experts(), 0);
-        assert_eq!(model(MODELS[0], &device).host_experts(), 0, "nobody asked for it");
+        assert_eq!(model(MODELS[0], &device).host_experts(), 0, "not requested");
     }
 }
 
 #[test]
-fn a_budget_takes_as_few_layers_as_it_can() {
+fn a_budget_moves_as_few_layers_as_possible() {
     let name = "tiny-moe-Q4_K_M";
     let options = |host_experts, gpu_budget| LoadOptions {
         host_experts,

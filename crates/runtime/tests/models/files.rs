@@ -1,4 +1,4 @@
-//! Models as people pack them: towers in the same file, parts of a split model.
+//! Packaging of models: towers in the same file, split models.
 
 use std::{ops::ControlFlow, rc::Rc};
 
@@ -51,7 +51,7 @@ fn logits(model: &Model) -> Vec<f32> {
     block_on(session.logits()).expect("logits")
 }
 
-/// A file says the same as the plain one, in as many bytes of the device.
+/// Checks that a file gives the same logits and GPU bytes as the plain one.
 fn check_same(file: impl Fn() -> Gguf) {
     for device in devices() {
         let (model, plain) = (load(file(), &device), load(plain(), &device));
@@ -61,7 +61,7 @@ fn check_same(file: impl Fn() -> Gguf) {
 }
 
 #[test]
-fn towers_in_the_same_file_stay_there() {
+fn towers_in_the_same_file_are_not_loaded() {
     let file = || {
         let gguf = plain();
         let halves = |elements: u64| vec![0u8; usize::try_from(elements).expect("small") * 2];
@@ -76,7 +76,7 @@ fn towers_in_the_same_file_stay_there() {
             .kv("gemma4.vision.num_channels", 3u32)
             .kv("gemma4.vision.projector.scale_factor", 3u32)
             .kv("gemma4.audio.block_count", 1u32);
-        // Sorted by name, as such files are: towers stand before and after the model's own tensors.
+        // Sorted by name, as in such files: tower tensors before and after the model's.
         for (name, dims) in
             [("a.blk.0.attn_q.weight", &[16, 16][..]), ("a.pre_encode.out.weight", &[16, 24])]
         {
@@ -106,7 +106,7 @@ fn towers_in_the_same_file_stay_there() {
 }
 
 #[test]
-fn a_split_model_is_the_whole_one() {
+fn a_split_model_equals_the_whole() {
     let file = || {
         let gguf = plain();
         let count = gguf.tensors().len();
@@ -127,13 +127,13 @@ fn a_split_model_is_the_whole_one() {
 }
 
 #[test]
-fn every_kind_is_known_and_measured_before_it_is_loaded() {
+fn kind_and_memory_are_known_before_loading() {
     for (file, kind, context) in [
         ("gguf/micro-e2b-Q8_0.gguf", ModelKind::Decoder, true),
         ("embedding/first-BF16.gguf", ModelKind::Embedding, true),
         ("embedding/second-BF16.gguf", ModelKind::Embedding, true),
         ("diffusion/micro-diffusion-BF16.gguf", ModelKind::Diffusion, true),
-        // Its model's context counts.
+        // A drafter has its target model's context.
         ("assistant/micro-assistant-BF16.gguf", ModelKind::Drafter, false),
     ] {
         let gguf = open(file, golden(file));

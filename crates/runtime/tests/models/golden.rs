@@ -42,7 +42,7 @@ pub(crate) const MODELS: [&str; 17] = [
     "micro-qwen3-Q8_0",
 ];
 
-/// The CPU and the first GPU of this machine: operations are tested on every one, whole models mostly here.
+/// The CPU and the first GPU of this machine. Operations are tested on all GPUs; most model tests run on these two.
 pub(crate) fn devices() -> Vec<Device> {
     let mut devices = all_devices();
     devices.truncate(2);
@@ -71,7 +71,7 @@ pub(crate) fn model_of(source: Rc<Counted>, device: &Device, table: TablePlace) 
     block_on(Model::load(gguf, device.clone(), &options, &mut go_on)).expect("the model loads")
 }
 
-/// The bytes of a file, which count how many of them are read.
+/// A file in memory that counts the bytes read.
 pub(crate) struct Counted {
     inner: MemorySource,
     pub(crate) read: Cell<u64>,
@@ -98,7 +98,7 @@ impl ByteSource for Counted {
     }
 }
 
-/// Caches that round nothing.
+/// Options with exact (f32) KV caches.
 pub(crate) fn exact() -> SessionOptions {
     SessionOptions { cache: CacheType::F32, context: Some(512), ..SessionOptions::default() }
 }
@@ -111,7 +111,7 @@ impl Golden {
         Self(golden(&format!("text/{model}.safetensors")))
     }
 
-    /// With its adapter.
+    /// Reference outputs with the model's adapter.
     pub(crate) fn lora(model: &str) -> Self {
         Self(golden(&format!("lora/{model}-lora.safetensors")))
     }

@@ -1,4 +1,4 @@
-//! Files that lie about their model are refused with a reason.
+//! Inconsistent files are refused with a reason.
 
 use std::{ops::ControlFlow, rc::Rc};
 
@@ -15,7 +15,7 @@ fn load(bytes: Vec<u8>) -> Result<Model, RuntimeError> {
     block_on(Model::load(gguf, Device::Cpu, &LoadOptions::default(), &mut go_on))
 }
 
-/// The file with the value after a key changed; the key is followed by a type of four bytes.
+/// The file with a key's value changed; a four-byte type precedes the value.
 fn with(key: &str, change: impl Fn(&mut [u8])) -> Vec<u8> {
     let mut bytes = golden("gguf/micro-e2b-Q8_0.gguf");
     let at = bytes.windows(key.len()).position(|w| w == key.as_bytes()).expect("the key is there");
@@ -28,8 +28,8 @@ fn keys_and_tensors_must_agree() {
     for (key, value, says) in [
         ("gemma4.embedding_length", 96u32, "embedding_length"),
         ("gemma4.attention.head_count", 3, "attention.head_count"),
-        ("gemma4.attention.key_length", 64, "keys and values must be of one length"),
-        ("gemma4.attention.shared_kv_layers", 6, "some layer must make keys"),
+        ("gemma4.attention.key_length", 64, "keys and values must have the same length"),
+        ("gemma4.attention.shared_kv_layers", 6, "at least one layer must have keys"),
         ("gemma4.block_count", 0, "at least 1"),
         ("gemma4.block_count", 5, "one per layer"),
         ("gemma4.block_count", 4_000_000_000, "out of range"),
@@ -37,7 +37,7 @@ fn keys_and_tensors_must_agree() {
         ("gemma4.embedding_length_per_layer_input", 16, "embedding_length_per_layer_input"),
     ] {
         let bytes = with(key, |v| v[..4].copy_from_slice(&value.to_le_bytes()));
-        let error = load(bytes).expect_err("a contradiction").to_string();
+        let error = load(bytes).expect_err("inconsistent").to_string();
         assert!(error.contains(says), "{key} = {value}: {error}");
     }
 }
@@ -46,7 +46,7 @@ fn keys_and_tensors_must_agree() {
 fn a_shape_error_names_tensor_and_keys() {
     let bytes =
         with("gemma4.attention.head_count", |v| v[..4].copy_from_slice(&2u32.to_le_bytes()));
-    let error = load(bytes).expect_err("a contradiction").to_string();
+    let error = load(bytes).expect_err("inconsistent").to_string();
     assert_eq!(
         error,
         "tensor blk.0.attn_q.weight is 64 × 64, but embedding_length, attention.head_count and attention.key_length(_swa) imply 64 × 32; the file is inconsistent, download it again"

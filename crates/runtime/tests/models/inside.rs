@@ -1,4 +1,4 @@
-//! Towers inside the model's own file, under the names and keys such files have: the same soft tokens as from a projector file.
+//! Towers inside the model's file, with the names and keys of such files: the same soft tokens as from a projector file.
 
 use std::{collections::HashMap, ops::ControlFlow, rc::Rc};
 
@@ -16,7 +16,7 @@ use rullama_runtime::{
 use rullama_source::{ByteSource, MemorySource};
 use rullama_testkit::golden;
 
-/// The names of a projector file and of files with towers inside, where they differ. The order matters: one name is on both sides.
+/// Tensor names of projector files and of model files with towers, where they differ. The order matters: one name is on both sides.
 const NAMES: [(&str, &str); 6] = [
     ("a.pre_encode.out.", "mm.a.fc."),
     ("a.input_projection.", "a.pre_encode.out."),
@@ -45,7 +45,7 @@ fn inside_name(name: &str) -> String {
     renamed.map_or_else(|| name.into(), |(theirs, ours)| name.replace(theirs, ours))
 }
 
-/// The model with its towers, the limits of vision either scattered or in one tensor.
+/// The model with its towers; vision clamps are scalar tensors or one packed tensor.
 fn single_file(packed: bool) -> Gguf {
     let (text, towers) = (open(source("micro-e2b-BF16")), open(source("micro-e2b-mmproj-F16")));
     let mut file = Writer::new();
@@ -84,7 +84,7 @@ fn single_file(packed: bool) -> Gguf {
             })
             .collect();
         assert!(all.len() >= 28, "the tower has limits");
-        // Those of the projector: none.
+        // The projector has no limits.
         all.extend([0.0; 4]);
         let bytes = quantize(DType::F32, &all).expect("numbers");
         file = file.tensor("v.clamp_data", &[all.len() as u64], DType::F32, bytes);
@@ -107,7 +107,7 @@ fn encoded(mut encoders: MediaEncoders) -> [EncodedMedia; 2] {
 }
 
 #[test]
-fn towers_inside_perceive_as_those_beside() {
+fn towers_inside_equal_those_of_a_projector_file() {
     let beside = load(open(source("micro-e2b-BF16")));
     let beside = encoded(MediaEncoders::new(&beside, vec![source("micro-e2b-mmproj-F16")]));
     for packed in [false, true] {

@@ -1,4 +1,4 @@
-//! Answers held to JSON: random models obey too.
+//! Replies constrained to JSON, by random models.
 
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::golden::model;
 
-/// What was thought, what was said, and how it ended.
+/// Thinking, text and finish reason.
 struct Answer {
     thought: String,
     text: String,
@@ -31,7 +31,7 @@ struct Answer {
 }
 
 fn answer(model: &Model, prompt: &Prompt, format: &JsonFormat, seed: u32, limit: i32) -> Answer {
-    // As wild as it gets: everything the form leaves is as likely as its logit says.
+    // No filters: every allowed token can be sampled.
     let options =
         SamplingOptions { num_predict: limit, top_k: 0, top_p: 1.0, ..Default::default() };
     let mut session = model.session(&SessionOptions::default()).expect("a session");
@@ -46,10 +46,10 @@ fn answer(model: &Model, prompt: &Prompt, format: &JsonFormat, seed: u32, limit:
             Event::Done(done) => {
                 return Answer { thought, text, finish: done.finish, tokens: done.answer_tokens };
             }
-            other => panic!("{other:?} is no part of such an answer"),
+            other => panic!("unexpected event {other:?}"),
         }
     }
-    panic!("an answer ends");
+    panic!("a reply ends");
 }
 
 fn chat(model: &Model, thinking: bool) -> Prompt {
@@ -73,9 +73,9 @@ fn schema() -> Value {
 }
 
 #[test]
-fn a_schema_is_followed_to_its_end() {
+fn replies_match_the_schema() {
     let model = model("tiny-e2b-Q4_K_M", &Device::Cpu);
-    let format = JsonFormat::schema(model.tokenizer().expect("words"), schema()).expect("a form");
+    let format = JsonFormat::schema(model.tokenizer().expect("words"), schema()).expect("a format");
     for (seed, prompt) in
         (0..).zip([chat(&model, false), Prompt::text(&model, "a").expect("tokens")])
     {
@@ -89,9 +89,9 @@ fn a_schema_is_followed_to_its_end() {
 }
 
 #[test]
-fn any_object_is_json_or_cut_by_the_limit() {
+fn any_object_is_json_or_truncated() {
     let model = model("micro-e2b-Q8_0", &Device::Cpu);
-    let format = JsonFormat::object(model.tokenizer().expect("words")).expect("a form");
+    let format = JsonFormat::object(model.tokenizer().expect("words")).expect("a format");
     let prompt = chat(&model, false);
     let mut whole = 0;
     for seed in 0..12 {
@@ -110,16 +110,16 @@ fn any_object_is_json_or_cut_by_the_limit() {
             other => panic!("{other:?}: {text}"),
         }
     }
-    assert!(whole > 0, "no answer was finished");
+    assert!(whole > 0, "no reply was finished");
 }
 
 #[test]
-fn a_thought_is_free_and_the_answer_is_not() {
+fn thinking_is_free_and_the_reply_is_constrained() {
     let model = model("tiny-e2b-Q4_K_M", &Device::Cpu);
     let tokenizer = model.tokenizer().expect("words");
     let form = json!({ "enum": ["<|channel>", "<tool_call|>"] });
-    let format = JsonFormat::schema(tokenizer, form).expect("a form");
-    // The prompt opens the thought, and the model's own words are few: it has to close it to get on.
+    let format = JsonFormat::schema(tokenizer, form).expect("a format");
+    // The prompt ends inside thinking, and the model must close it to reply.
     let mut prompt = chat(&model, true);
     let opened = tokenizer.id_of("<|channel>").expect("a marker");
     prompt.tokens.push(opened);
@@ -127,24 +127,24 @@ fn a_thought_is_free_and_the_answer_is_not() {
     parser.start = rullama_chat::Start::Thinking;
     prompt.parser = Some(parser);
     let limited = answer(&model, &prompt, &format, 5, 30);
-    assert_eq!(limited.finish, Finish::Length, "a thought of noise goes on");
+    assert_eq!(limited.finish, Finish::Length, "random thinking does not end");
     assert!(!limited.thought.is_empty() && limited.text.is_empty());
-    // As if it had closed it.
+    // The prompt ends after thinking.
     prompt.tokens.push(tokenizer.id_of("<channel|>").expect("a marker"));
     prompt.parser.as_mut().expect("a parser").start = rullama_chat::Start::Content;
     prompt.thinks = false;
     let answer = answer(&model, &prompt, &format, 5, 60);
     assert_eq!((answer.finish, answer.thought.as_str()), (Finish::Stop, ""));
-    // Markers that the form requests are text.
+    // Markers that the schema requires are text.
     assert!(["\"<|channel>\"", "\"<tool_call|>\""].contains(&&*answer.text), "{}", answer.text);
 }
 
 #[test]
-fn the_real_vocabulary_follows_json_and_ends_with_it() {
+fn the_real_vocabulary_supports_json() {
     let source = Rc::new(MemorySource::new("vocabulary", real_vocabulary()));
     let gguf = block_on(Gguf::open(source)).expect("the file opens");
     let tokenizer = tokenizer(&gguf).expect("words");
-    let format = JsonFormat::schema(&tokenizer, json!({})).expect("a form");
+    let format = JsonFormat::schema(&tokenizer, json!({})).expect("a format");
     let end = tokenizer.eot().expect("turns end");
     let text = "{\"name\": \"Käse 🧀\",\n  \"parts\": [1, -2.5e3, true, null, {}]}";
     let mut constraint = format.constraint();
@@ -167,7 +167,7 @@ fn the_real_vocabulary_follows_json_and_ends_with_it() {
 }
 
 #[test]
-fn forms_that_cannot_be() {
+fn invalid_schemas_are_refused() {
     let model = model("tiny-e2b-Q4_K_M", &Device::Cpu);
     let tokenizer = model.tokenizer().expect("words");
     for bad in [
@@ -177,7 +177,7 @@ fn forms_that_cannot_be() {
         json!({ "type": "integer", "minimum": 3, "maximum": 2 }),
         json!({ "type": "string", "pattern": "(" }),
     ] {
-        let error = JsonFormat::schema(tokenizer, bad.clone()).expect_err("no form");
+        let error = JsonFormat::schema(tokenizer, bad.clone()).expect_err("an invalid schema");
         assert!(matches!(error, ConstraintError::Schema { .. }), "{bad}: {error}");
         assert_eq!(RuntimeError::from(error).code(), "bad_format");
     }

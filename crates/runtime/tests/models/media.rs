@@ -1,4 +1,4 @@
-//! Images and audio in prompts: logits and greedy answers against golden values.
+//! Images and audio in prompts: logits and greedy tokens against golden values.
 
 use std::rc::Rc;
 
@@ -47,7 +47,7 @@ fn seen(model: &str, device: &Device, sight: ImageSize) -> SoftTokens {
     block_on(encoder.expect("there is a tower").encode(&image, sight)).expect("it runs")
 }
 
-/// The placeholder: the id that stands there most often.
+/// The placeholder: the most frequent id.
 fn placeholder(ids: &[u32]) -> u32 {
     *ids.iter().max_by_key(|id| ids.iter().filter(|other| other == id).count()).expect("some ids")
 }
@@ -56,7 +56,7 @@ fn check(model_name: &str, file: &str, prefix: &str, media: SoftTokens, device: 
     let model = model(model_name, device);
     let mut session = model.session(&exact()).expect("a session");
     let prompt = ids(file, &format!("{prefix}.ids"));
-    // Audio clips are always read in order.
+    // Audio clips use causal attention.
     let whole = file.ends_with("vision");
     let media = Media { placeholder: placeholder(&prompt), rows: Rc::new(media), whole };
     let tokens = session.soften(&prompt, &[media]).expect("as many placeholders as rows");
@@ -111,7 +111,7 @@ fn audio() {
 }
 
 #[test]
-fn a_common_beginning_is_common_only_with_the_same_image() {
+fn prefixes_match_only_with_the_same_image() {
     let model = model("micro-moe-BF16", &Device::Cpu);
     let mut session = model.session(&exact()).expect("a session");
     let prompt = ids("micro-moe-vision", "image.native.ids");
@@ -141,7 +141,7 @@ fn a_common_beginning_is_common_only_with_the_same_image() {
     );
 }
 
-/// A session whose tokens are the golden prompt with its image.
+/// A session with the golden prompt and its image.
 fn with_image(context: usize) -> (Session, Vec<u32>) {
     let model = model("micro-moe-BF16", &Device::Cpu);
     let options = SessionOptions { context: Some(context), ..exact() };
@@ -155,14 +155,14 @@ fn with_image(context: usize) -> (Session, Vec<u32>) {
 }
 
 #[test]
-fn a_short_context_is_no_obstacle() {
-    // Too short for a ring of the window and a run: the caches hold all of it instead.
+fn short_contexts_need_no_ring_buffer() {
+    // Shorter than window plus pass: the caches hold the whole context instead of a ring buffer.
     let [short, long] = [48, 512].map(|context| block_on(with_image(context).0.logits()));
     assert_eq!(short.expect("it runs"), long.expect("it runs"));
 }
 
 #[test]
-fn what_cannot_be_done_with_images_is_said() {
+fn unsupported_operations_with_images_are_refused() {
     let (mut session, tokens) = with_image(512);
     let refused = |error: RuntimeError| assert_eq!(error.code(), "bad_prompt", "{error}");
     refused(block_on(session.trace()).expect_err("a trace takes tokens"));

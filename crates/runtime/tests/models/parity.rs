@@ -6,7 +6,7 @@ use rullama_runtime::{Model, session::DeviceSampling};
 
 use crate::golden::{Golden, MODELS, PROMPTS, all_devices, devices, exact, model};
 
-/// What the reference allows for f32 activations.
+/// Tolerance of the reference for f32 activations.
 const TOLERANCE: f32 = 1e-3;
 
 #[test]
@@ -53,8 +53,8 @@ fn greedy_continuations_of_every_model_and_prompt() {
     }
 }
 
-/// Software GPUs take long, and logits of every model and prompt are checked on them: there the longest prompt, which goes past the
-/// window, of a model of each kind is enough.
+/// Whether greedy tokens are checked. Software GPUs are slow, and logits are checked on them: there only the longest prompt, which
+/// exceeds the window, of one model per kind.
 fn continued(model: &str, prompt: &str, device: &Device) -> bool {
     let samples = ["tiny-e2b-Q4_K_M", "micro-moe-Q8_0", "micro-g3p-Q4_0", "micro-llama-Q4_1"];
     let sample = samples.contains(&model) && prompt == "long";

@@ -1,4 +1,4 @@
-//! Sessions: sharing a model, going back, forking, saving, the end of the context.
+//! Sessions: sharing a model, truncation, forks, saving, the context limit.
 
 use pollster::block_on;
 use rullama_engine::executor::Device;
@@ -38,14 +38,14 @@ fn sessions_share_a_model_and_do_not_disturb_each_other() {
 }
 
 #[test]
-fn a_common_beginning_is_not_computed_again() {
+fn common_prefixes_are_reused() {
     for device in devices() {
         let (model, golden) = (model(NAME, &device), Golden::of(NAME));
         let ids = golden.ids("medium.ids");
         let mut session = model.session(&exact()).expect("a session");
         session.extend(&ids[..30]).expect("it fits");
         greedy(&mut session, 5);
-        // 30 common tokens, of which 29 and those of the answer were in the caches.
+        // 30 common tokens; 29 of them and the generated ones were cached.
         assert_eq!(session.set_tokens(&ids).expect("it fits"), 30);
         assert_eq!(
             greedy(&mut session, 10),
@@ -60,11 +60,11 @@ fn a_common_beginning_is_not_computed_again() {
 }
 
 #[test]
-fn answers_go_on_where_caches_are_read_by_other_kernels() {
+fn output_is_the_same_across_the_short_context_limit() {
     for device in devices() {
         let model = model(NAME, &device);
         let ids = Golden::of(NAME).ids("medium.ids");
-        // Graphs that choose tokens change at 1,024, those that make logits never do.
+        // Sampling graphs change kernels at position 1,024, logit graphs do not.
         let prompt: Vec<u32> = ids.iter().copied().cycle().take(1020).collect();
         let options = SessionOptions { context: Some(2048), ..exact() };
         let session = || {
@@ -90,7 +90,7 @@ fn answers_go_on_where_caches_are_read_by_other_kernels() {
 }
 
 #[test]
-fn going_back_is_exact_even_where_a_ring_has_forgotten() {
+fn truncation_is_exact_after_a_ring_buffer_wrapped() {
     for device in devices() {
         let (model, golden) = (model(NAME, &device), Golden::of(NAME));
         let ids = golden.ids("medium.ids");
@@ -100,12 +100,12 @@ fn going_back_is_exact_even_where_a_ring_has_forgotten() {
             session.extend(&ids).expect("it fits");
             greedy(&mut session, 60);
             session.rewind(ids.len());
-            // A ring of window + 4 slots cannot go back 60 tokens: everything is computed again, with the same result.
-            assert_eq!(session.cached() > 0, kept, "runs of {chunk}");
+            // A ring buffer of window + 4 slots cannot go back 60 tokens: everything is recomputed, with the same result.
+            assert_eq!(session.cached() > 0, kept, "chunks of {chunk}");
             assert_eq!(
                 greedy(&mut session, 20),
                 golden.ids("medium.greedy")[..20],
-                "runs of {chunk} on {}",
+                "chunks of {chunk} on {}",
                 device.name()
             );
         }
@@ -113,7 +113,7 @@ fn going_back_is_exact_even_where_a_ring_has_forgotten() {
 }
 
 #[test]
-fn forks_go_on_by_themselves() {
+fn forks_are_independent() {
     for device in devices() {
         let (model, golden) = (model(NAME, &device), Golden::of(NAME));
         let wanted = golden.ids("short.greedy");
@@ -130,7 +130,7 @@ fn forks_go_on_by_themselves() {
 }
 
 #[test]
-fn saved_sessions_go_on_on_any_device() {
+fn saved_sessions_continue_on_any_device() {
     let golden = Golden::of(NAME);
     let wanted = golden.ids("medium.greedy");
     for cache in [CacheType::F32, CacheType::F16] {
@@ -171,17 +171,17 @@ fn broken_and_foreign_saves_are_refused() {
     let refused = block_on(other.restore(&bytes)).expect_err("another model's");
     assert_eq!(refused.to_string(), "the saved session belongs to another model or adapter");
     for cut in (0..bytes.len()).step_by(97) {
-        block_on(mine.restore(&bytes[..cut])).expect_err("cut short");
+        block_on(mine.restore(&bytes[..cut])).expect_err("truncated");
     }
     for at in (0..120).filter(|at| *at < bytes.len()) {
         let mut changed = bytes.clone();
         changed[at] ^= 0x55;
-        // Changed tokens are still tokens; everything else is noticed. Nothing may panic.
+        // Changed token ids may be valid; everything else is detected. Nothing may panic.
         let _ = block_on(mine.restore(&changed));
     }
 }
 
-/// Where the sizes of a saved session lie: context, chunk, block, ahead, filled and written, eight bytes each.
+/// Offset of the sizes of a saved session: context, chunk, block, in_flight, filled and written, eight bytes each.
 const SIZES: usize = 8 + 32 + 1;
 
 fn with_size(saved: &[u8], index: usize, value: u64) -> Vec<u8> {
@@ -204,7 +204,7 @@ fn sizes_of_saved_sessions_are_bounded() {
             let refused = block_on(model.restore(&with_size(&saved, index, value)));
             assert!(refused.is_err(), "size {index} of {value}");
         }
-        // Space for an image is no more than the context.
+        // The block size is clamped to the context.
         let mut restored = block_on(model.restore(&with_size(&saved, 2, value))).expect("restored");
         assert_eq!(greedy(&mut restored, 2), wanted);
         let options =
@@ -214,7 +214,7 @@ fn sizes_of_saved_sessions_are_bounded() {
         session.extend(&[2, 5, 6]).expect("it fits");
         assert_eq!(greedy(&mut session, 2), wanted);
     }
-    assert!(block_on(model.restore(&with_size(&saved, 1, 0))).is_err(), "runs of no tokens");
+    assert!(block_on(model.restore(&with_size(&saved, 1, 0))).is_err(), "a chunk of 0 tokens");
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn the_context_is_a_hard_limit() {
 }
 
 #[test]
-fn caches_in_bytes_are_nearly_as_good() {
+fn q8_caches_are_close_to_exact() {
     let golden = Golden::of("tiny-e2b-Q4_K_M");
     for device in devices() {
         let model = model("tiny-e2b-Q4_K_M", &device);

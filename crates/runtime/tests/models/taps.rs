@@ -1,15 +1,15 @@
-//! Intermediate values, one by one.
+//! Intermediate values against golden values.
 
 use pollster::block_on;
 use rullama_runtime::session::Tap;
 
 use crate::golden::{Golden, devices, exact, model};
 
-/// Values grow to some tens inside these models; f32 sums in any order stay well within this share.
+/// Values reach some tens inside these models; f32 sums in any order stay well within this relative error.
 const RELATIVE: f32 = 2e-5;
 
 #[test]
-fn every_stored_intermediate_is_made() {
+fn every_stored_intermediate_is_computed() {
     for device in devices() {
         for name in [
             "micro-e2b-BF16",
@@ -41,17 +41,17 @@ fn every_stored_intermediate_is_made() {
                 }
             }
             let stored = golden.names().into_iter().filter(|name| is_value(name)).count();
-            assert_eq!(compared, stored, "{name}: all stored values are made");
+            assert_eq!(compared, stored, "{name}: all stored values are computed");
         }
     }
 }
 
-/// What goldens of the Llama family call it.
+/// The tap's name in goldens of the Llama family.
 fn llama_name(tap: &str) -> String {
     tap.replace("embed_scaled", "embed").replace("mlp_out", "ffn_out")
 }
 
-/// Cosines and sines come from the host and are tested there; rotated heads stay inside attention.
+/// RoPE tables are computed and tested on the host; rotated heads are internal to attention.
 fn is_value(name: &str) -> bool {
     let rotated = name.ends_with(".q_rope") || name.ends_with(".k_rope");
     name.starts_with("mid.") && !name.starts_with("mid.rope.") && !rotated

@@ -1,4 +1,4 @@
-//! Vision towers against golden values, step by step.
+//! Vision towers against golden intermediate values.
 
 use std::rc::Rc;
 
@@ -61,14 +61,14 @@ fn every_golden_value() {
 }
 
 #[test]
-fn soft_tokens_are_the_last_value() {
+fn soft_tokens_equal_the_last_tap() {
     let (encoder, image) = (encoder("micro-moe", &Device::Cpu), image("micro-moe"));
     let soft = block_on(encoder.encode(&image, ImageSize::Native)).expect("it runs");
     assert_eq!((soft.count, soft.values.len()), (20, 20 * 64));
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn unfitting_images_are_refused() {
     let name = "gguf/micro-moe-mmproj-F16.gguf";
     let source = Rc::new(MemorySource::new(name, golden(name)));
     let gguf = Rc::new(block_on(Gguf::open(source)).expect("the file opens"));
