@@ -26,7 +26,7 @@ pub struct CanvasPass {
     pub traced: bool,
 }
 
-/// Names of states and of inputs that the host writes, in addition to the RoPE tables of [`Inputs`].
+/// Names of states and of inputs that the host writes, in addition to the RoPE tables of [`Inputs`](super::super::Inputs).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CanvasInputs;
 
