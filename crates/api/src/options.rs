@@ -187,7 +187,7 @@ mod tests {
         let options = Options::from_value(json!({
             "temperature": 0, "top_k": 40.0, "stop": "end", "seed": null, "mirostat": "x", "logit_bias": {"7": -100},
         }));
-        let options = options.expect("all of them are right");
+        let options = options.expect("valid options");
         assert_eq!(options.temperature, Some(0.0));
         assert_eq!(options.top_k, Some(40));
         assert_eq!(options.stop, Some(vec!["end".to_owned()]));

@@ -26,7 +26,7 @@ pub enum Event {
     },
     /// A tool call that cannot be parsed, as the model wrote it, without the markers.
     BadCall {
-        /// The text; [`Output::parse_call`] says what is wrong with it.
+        /// The text; [`Output::parse_call`] returns its error.
         raw: String,
     },
 }

@@ -206,8 +206,8 @@ fn call(call: &ToolCall) -> Result<Value, ChatError> {
     Ok(json!({ "type": "function", "id": call.id, "function": function }))
 }
 
-/// Characters of markers. In untrusted text they are mapped to a private-use area while the template runs, so that they
-/// can be told from the template's own afterwards.
+/// Characters of markers. In untrusted text they are mapped to a private-use area while the template runs, to distinguish them
+/// from the template's own afterwards.
 const SHIELDED: [char; 4] = ['<', '>', '[', '|'];
 const PRIVATE_USE: u32 = 0xF_0000;
 

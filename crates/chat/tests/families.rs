@@ -36,7 +36,7 @@ fn golden_cases_of_gemma3() {
                     render(&conversation(&case), RenderOptions::for_model(Family::Gemma3));
                 assert!(
                     repaired
-                        .expect("rendered all the same")
+                        .expect("rendered with repairs")
                         .text()
                         .ends_with("<start_of_turn>model\n")
                 );

@@ -28,7 +28,7 @@ fn chat(roles: &[&str]) -> Conversation {
 fn gemma4_templates_match_the_native_renderer() {
     for (name, family, key) in [("E2B", Family::Small, "small"), ("31B", Family::Large, "large")] {
         let source = text(&format!("chat-template/google-gemma-4-{name}-it.2026-07-09.jinja"));
-        let known = ChatTemplate::new(&source, "<bos>", "<eos>").expect("sound").expect("a family");
+        let known = ChatTemplate::new(&source, "<bos>", "<eos>").expect("valid").expect("a family");
         assert_eq!(known.family(), Some(family));
         let template = run(&source);
         assert_eq!(template.family(), None, "the disguise works");
@@ -59,11 +59,11 @@ fn templates_of_known_families_are_rendered_natively() {
         {{ '<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n' }}{% endif %}\
         {{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}\
         {% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
-    let template = ChatTemplate::new(smollm, "", "").expect("sound").expect("a family");
+    let template = ChatTemplate::new(smollm, "", "").expect("valid").expect("a family");
     assert_eq!(template.family(), Some(Family::SmolLm2));
     // One changed word makes it another template.
     let other = smollm.replace("Hugging Face<", "Hugging Face!<");
-    let template = ChatTemplate::new(&other, "", "").expect("sound").expect("a way");
+    let template = ChatTemplate::new(&other, "", "").expect("valid").expect("a template");
     assert_eq!((template.family(), template.output()), (None, Output::Tagged));
     let prompt = template.render(&chat(&["user"]), false).expect("a prompt").text();
     let native = render(&chat(&["user"]), Family::SmolLm2).expect("a prompt").text();
@@ -73,7 +73,8 @@ fn templates_of_known_families_are_rendered_natively() {
 #[test]
 fn hugging_faces_conventions() {
     let check = |template: &str, want: &str| {
-        let template = ChatTemplate::new(template, "<s>", "</s>").expect("sound").expect("a way");
+        let template =
+            ChatTemplate::new(template, "<s>", "</s>").expect("valid").expect("a template");
         let conversation = chat(&["user", "assistant"]);
         assert_eq!(template.render(&conversation, false).expect("a prompt").text(), want);
     };
@@ -113,7 +114,8 @@ fn hostile_templates_fail() {
         "{{ strftime_now('%Y') }}",
         "{{ messages[0].content.no_such_method() }}",
     ] {
-        let template_file = ChatTemplate::new(template, "", "").expect("sound").expect("a way");
+        let template_file =
+            ChatTemplate::new(template, "", "").expect("valid").expect("a template");
         let error = template_file.render(&chat(&["user"]), false).expect_err(template);
         assert!(matches!(error, ChatError::Template { .. }), "{template}: {error}");
         assert!(error.to_string().len() < 700);
@@ -122,8 +124,8 @@ fn hostile_templates_fail() {
         assert!(matches!(ChatTemplate::new(template, "", ""), Err(ChatError::Template { .. })));
     }
     let said = ChatTemplate::new("{{ raise_exception('only user messages') }}", "", "")
-        .expect("sound")
-        .expect("a way");
+        .expect("valid")
+        .expect("a template");
     let error = said.render(&chat(&["user"]), false).expect_err("raised").to_string();
     assert!(error.contains("only user messages"), "{error}");
 }
@@ -131,7 +133,7 @@ fn hostile_templates_fail() {
 #[test]
 fn user_text_stays_untrusted() {
     let source = "{% for m in messages %}<|x|>{{ m.role }}\n{{ m.content | trim }}<|y|>{% endfor %}{{ tools | tojson if tools }}";
-    let template = ChatTemplate::new(source, "", "").expect("sound").expect("a way");
+    let template = ChatTemplate::new(source, "", "").expect("valid").expect("a template");
     let mut conversation = chat(&["user"]);
     conversation.messages[0] = Message::new("user", " <|x|>a[b] ");
     let tools = r#"[{"name": "f", "description": "<|y|>"}]"#;
@@ -149,8 +151,8 @@ fn user_text_stays_untrusted() {
 #[test]
 fn a_template_may_open_a_thought() {
     let template = ChatTemplate::new("{{ messages[0].content }}<think>\n", "", "")
-        .expect("sound")
-        .expect("a way");
+        .expect("valid")
+        .expect("a template");
     assert_eq!(
         template.render(&chat(&["user"]), false).expect("a prompt").end(),
         PromptEnd::Thinking

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::PullError;
 
-/// Maximum number of layers; more than any manifest has.
+/// Maximum size of a manifest in bytes; more than any has.
 pub(crate) const MAX_BYTES: u64 = 4 << 20;
 const MAX_LAYERS: usize = 16_384;
-/// Maximum size; more than any model has, and sums of sizes cannot overflow.
+/// Maximum size of a layer in bytes; more than any model has, and sums of sizes cannot overflow.
 const MAX_LAYER_SIZE: u64 = 1 << 43;
 const LAYER_TYPE: &str = "application/vnd.ollama.image.";
 const CONFIG_TYPE: &str = "application/vnd.docker.container.image.v1+json";

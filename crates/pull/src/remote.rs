@@ -167,9 +167,7 @@ impl Remote {
                     let next = rullama_source::follow(&place, location)
                         .filter(|next| self.insecure || next.scheme_str() == Some("https"))
                         .filter(|_| redirects <= MAX_REDIRECTS)
-                        .ok_or_else(|| {
-                            self.bad_response(spec.what, "a redirect that leads nowhere")
-                        })?;
+                        .ok_or_else(|| self.bad_response(spec.what, "an invalid redirect"))?;
                     if spec.stop_at_other_host && !self.is_same(&next) {
                         return Ok(Reached::OtherHost(next, response.headers().clone()));
                     }

@@ -2,7 +2,7 @@
 //!
 //! - A byte-pair encoding with an explicit merge list over Unicode characters, spaces written as `▁`, characters without a
 //!   token written as byte tokens (Gemma 4).
-//! - The same with scores in place of merges, as SentencePiece has it (Gemma 3, Llama 2).
+//! - The same with scores instead of merges, as in SentencePiece (Gemma 3, Llama 2).
 //! - A byte-level byte-pair encoding after a pre-tokenizer (Llama 3, SmolLM2, Qwen).
 //!
 //! A tokenizer is built from a [`Vocab`]; this crate reads no files.

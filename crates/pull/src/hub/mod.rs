@@ -187,7 +187,7 @@ impl<'a> Repository<'a> {
                 .and_then(|link| rullama_source::follow(&uri, link))
                 .filter(|next| self.remote.is_same(next));
         }
-        Err(self.remote.bad_response(&what, "a list that does not end"))
+        Err(self.remote.bad_response(&what, "an endless list"))
     }
 
     fn resolve(&self, path: &str) -> Result<ureq::http::Uri, PullError> {
@@ -258,7 +258,10 @@ impl<'a> Repository<'a> {
                 return Err(self.remote.refused(name, &response));
             }
             let text = String::from_utf8(response.body);
-            texts.insert(name, text.map_err(|_| self.remote.bad_response(name, "no UTF-8 text"))?);
+            texts.insert(
+                name,
+                text.map_err(|_| self.remote.bad_response(name, "text that is not UTF-8"))?,
+            );
         }
         let params = texts.remove("params").map(|text| {
             let parsed: Result<Map<String, Value>, _> = serde_json::from_str(&text);

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::support::{golden_vocabulary, vocabulary};
 
 static SMOLLM2: LazyLock<Tokenizer> = LazyLock::new(|| {
-    Tokenizer::new(&vocabulary(smollm2_vocabulary())).expect("the vocabulary is sound")
+    Tokenizer::new(&vocabulary(smollm2_vocabulary())).expect("the vocabulary is valid")
 });
 
 fn json(name: &str) -> Value {
@@ -125,7 +125,7 @@ fn pieces_match_the_regular_expressions() {
     let texts = file["texts"].as_array().expect("texts");
     assert_eq!(texts.len(), 500);
     for name in ["gpt-2", "smollm", "llama-bpe", "qwen2", "default"] {
-        let (_, tokenizer) = bytes_only(name).expect("sound");
+        let (_, tokenizer) = bytes_only(name).expect("valid");
         for (text, want) in texts.iter().zip(file[name].as_array().expect("pieces")) {
             let text = text.as_str().expect("text");
             let mut chars = text.chars();
@@ -143,7 +143,7 @@ fn pieces_match_the_regular_expressions() {
 #[test]
 fn pieces_that_are_tokens_are_not_merged() {
     let vocab = |pre| {
-        let (mut tokens, _) = bytes_only(pre).expect("sound");
+        let (mut tokens, _) = bytes_only(pre).expect("valid");
         tokens.push("abc".into());
         let texts: Vec<&str> = tokens.iter().map(String::as_str).collect();
         let vocab = Vocab {
@@ -154,7 +154,7 @@ fn pieces_that_are_tokens_are_not_merged() {
             merges: vec!["a a"],
             ..Vocab::default()
         };
-        Tokenizer::new(&vocab).expect("sound").encode("abc abc", None)
+        Tokenizer::new(&vocab).expect("valid").encode("abc abc", None)
     };
     let apart: Vec<u32> = "abc abc".bytes().map(u32::from).collect();
     assert_eq!(vocab("qwen2"), apart);
@@ -177,7 +177,7 @@ fn text() -> impl Strategy<Value = String> {
 
 /// A slow reference: symbols as strings, a scan for each merge.
 fn merge(vocab: &Vocab<'_>, piece: &str) -> Vec<u32> {
-    static CHARS: LazyLock<Vec<String>> = LazyLock::new(|| bytes_only("gpt-2").expect("sound").0);
+    static CHARS: LazyLock<Vec<String>> = LazyLock::new(|| bytes_only("gpt-2").expect("valid").0);
     let ranks: HashMap<&str, usize> = vocab.merges.iter().copied().zip(0..).collect();
     let mut symbols: Vec<String> = piece.bytes().map(|b| CHARS[usize::from(b)].clone()).collect();
     loop {
@@ -196,7 +196,7 @@ proptest! {
     #[test]
     fn decoding_undoes_encoding(text in text()) {
         for pre in ["gpt-2", "smollm", "llama-bpe", "qwen2", "default"] {
-            let (_, tokenizer) = bytes_only(pre).expect("sound");
+            let (_, tokenizer) = bytes_only(pre).expect("valid");
             let ids = tokenizer.encode(&text, None);
             prop_assert_eq!(tokenizer.decode(&ids, Render::Plain), &*text);
             let mut stream = tokenizer.stream(Render::Plain);

@@ -43,7 +43,7 @@ fn markers_are_visible_whatever_their_type() {
         ("<|tool_response>", 3),
         ("x", 5),
     ]);
-    let tokenizer = Tokenizer::new(&vocab).expect("sound");
+    let tokenizer = Tokenizer::new(&vocab).expect("valid");
     let ids = [2, 10, 4, 11, 12, 13, 14, 3];
     assert_eq!(tokenizer.decode(&ids, Plain), "a");
     assert_eq!(tokenizer.decode(&ids, Markers), "<|channel>a<|\"|>");

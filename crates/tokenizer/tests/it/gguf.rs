@@ -9,7 +9,7 @@ use rullama_tokenizer::Vocab;
 /// Opens a file in memory.
 pub(crate) fn open(bytes: Bytes) -> Gguf {
     let source = Rc::new(MemorySource::new("vocabulary", bytes));
-    pollster::block_on(Gguf::open(source)).expect("the file is sound")
+    pollster::block_on(Gguf::open(source)).expect("the file is valid")
 }
 
 /// The vocabulary, its texts borrowed from the file.

@@ -23,7 +23,7 @@ fn changed(change: impl FnOnce(&mut Vocab<'static>)) -> Vocab<'static> {
 
 #[test]
 fn the_unchanged_vocabulary_is_valid() {
-    let tokenizer = Tokenizer::new(&tiny(&[])).expect("sound");
+    let tokenizer = Tokenizer::new(&tiny(&[])).expect("valid");
     assert_eq!(tokenizer.encode("ab c  a", Special::None), [7, 8, 6, 9, 4]);
 }
 
@@ -55,7 +55,7 @@ fn scored(more: &[String], check: impl FnOnce(&Vocab<'_>)) {
 #[test]
 fn scores_instead_of_merges() {
     scored(&[], |vocab| {
-        let tokenizer = Tokenizer::new(vocab).expect("sound");
+        let tokenizer = Tokenizer::new(vocab).expect("valid");
         assert_eq!(tokenizer.encode("ab c  a", Special::None), [7, 8, 6, 9, 4]);
     });
 }

@@ -67,14 +67,14 @@ fn a_prompt_begins_with_one_bos() {
 fn no_bos_is_added_where_the_vocabulary_has_none() {
     let mut vocab = tiny(&[]);
     vocab.tokens[2] = "x";
-    let tokenizer = Tokenizer::new(&vocab).expect("sound");
+    let tokenizer = Tokenizer::new(&vocab).expect("valid");
     assert_eq!(tokenizer.encode_prompt(&[Text("ab")]), [7]);
 }
 
 #[test]
 fn each_setting_recognises_its_kinds() {
     let vocab = tiny(&[("<user>", 4), ("<c>", 3), ("<n>", 1), ("<5>", 5), ("<|tool_response>", 4)]);
-    let tokenizer = Tokenizer::new(&vocab).expect("sound");
+    let tokenizer = Tokenizer::new(&vocab).expect("valid");
     let known = |text: &str, special| {
         let ids = tokenizer.encode(text, special);
         (ids.len() == 1).then(|| ids[0])
@@ -98,7 +98,7 @@ fn each_setting_recognises_its_kinds() {
 #[test]
 fn overlapping_markers() {
     let vocab = tiny(&[("aa", 3), ("aab", 3), ("bba", 3), ("b|", 4), ("|aaaa", 4), ("é", 3)]);
-    let tokenizer = Tokenizer::new(&vocab).expect("sound");
+    let tokenizer = Tokenizer::new(&vocab).expect("valid");
     for (text, want) in [
         ("aaa", &[10, 4][..]),
         ("aaaa", &[10, 10]),

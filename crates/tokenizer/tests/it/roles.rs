@@ -49,7 +49,7 @@ fn roles_named_by_the_file_are_added() {
     vocab.eot = Some(5);
     vocab.eos_ids = vec![6, 11, 6];
     vocab.suppress = vec![9, 8, 9];
-    let tokenizer = Tokenizer::new(&vocab).expect("sound");
+    let tokenizer = Tokenizer::new(&vocab).expect("valid");
     assert_eq!(tokenizer.end_of_generation(), [1, 4, 5, 6, 10, 11]);
     assert_eq!(tokenizer.suppressed(), [8, 9]);
     assert_eq!(tokenizer.unwanted(), [0, 2, 3, 8, 9, 13, 14]);

@@ -64,7 +64,7 @@ fn gemma3(converted: bool) -> (Vocab<'static>, Tokenizer) {
             vocab.types[id] = 4;
         }
     }
-    let tokenizer = Tokenizer::new(&vocab).expect("sound");
+    let tokenizer = Tokenizer::new(&vocab).expect("valid");
     (vocab, tokenizer)
 }
 
@@ -113,7 +113,7 @@ fn space_prefix() {
     vocab.merges.clear();
     let scores: Vec<f32> = (0..vocab.tokens.len()).map(|id| -(id as f32)).collect();
     vocab.scores = Some(&scores);
-    let tokenizer = Tokenizer::new(&vocab).expect("sound");
+    let tokenizer = Tokenizer::new(&vocab).expect("valid");
     // Also after special tokens, but not before an empty text.
     assert_eq!(tokenizer.encode("a</s>a", Parse), [10, 11, 10]);
     assert_eq!(tokenizer.encode("</s></s>", Parse), [11, 11]);
@@ -124,7 +124,7 @@ fn space_prefix() {
     let mut stream = tokenizer.stream(Render::Plain);
     assert_eq!(stream.push(10), " a", "generated text continues the prompt");
     vocab.add_space_prefix = Some(false);
-    let tokenizer = Tokenizer::new(&vocab).expect("sound");
+    let tokenizer = Tokenizer::new(&vocab).expect("valid");
     assert_eq!(tokenizer.encode("a</s>a", Parse), [4, 11, 4]);
 }
 
@@ -133,7 +133,7 @@ fn bos_and_eos() {
     let mut vocab = CONVERTED.0.clone();
     vocab.add_bos = Some(false);
     vocab.add_eos = Some(true);
-    let tokenizer = Tokenizer::new(&vocab).expect("sound");
+    let tokenizer = Tokenizer::new(&vocab).expect("valid");
     assert_eq!((tokenizer.begin(), tokenizer.end()), (Option::None, Some(1)));
     assert_eq!(tokenizer.encode_prompt(&[Span::Template("a")]), [236746]);
     assert_eq!((CONVERTED.1.begin(), CONVERTED.1.end()), (Some(2), Option::None));

@@ -24,7 +24,7 @@ pub(crate) static SMALL: LazyLock<Subject> =
 
 fn subject(file: Bytes) -> Subject {
     let vocab = vocabulary(file);
-    let tokenizer = Tokenizer::new(&vocab).expect("the vocabulary is sound");
+    let tokenizer = Tokenizer::new(&vocab).expect("the vocabulary is valid");
     Subject { reference: Reference::new(&vocab), tokenizer, vocab }
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn vocabulary(file: Bytes) -> Vocab<'static> {
 /// The vocabulary of a golden file `NAME-vocab.gguf` and its tokenizer.
 pub(crate) fn golden_vocabulary(name: &str) -> (Vocab<'static>, Tokenizer) {
     let vocab = vocabulary(rullama_testkit::golden(&format!("tokenizer/{name}-vocab.gguf")).into());
-    let tokenizer = Tokenizer::new(&vocab).expect("the vocabulary is sound");
+    let tokenizer = Tokenizer::new(&vocab).expect("the vocabulary is valid");
     (vocab, tokenizer)
 }
 

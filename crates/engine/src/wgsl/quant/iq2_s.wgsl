@@ -1,4 +1,5 @@
-// IQ2_S: planes lower bits of entry indices and signs (64 bytes) | upper bits and 4-bit scales (16) | d (2) | code book. A unit is 32 consecutive weights.
+// IQ2_S: planes lower bits of entry indices and signs (64 bytes) | upper bits and 4-bit scales (16) | d (2) | code book. A unit is 32
+// consecutive weights.
 fn unit_at(unit: u32) -> Unit {
     let block = unit / 8u;
     let sub = unit % 8u;

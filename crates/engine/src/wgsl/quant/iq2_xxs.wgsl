@@ -1,4 +1,5 @@
-// IQ2_XXS: planes 8 times four entry indices and a word of four sign codes and a scale (64 bytes) | d (2) | code book. A unit is 32 consecutive weights.
+// IQ2_XXS: planes 8 times four entry indices and a word of four sign codes and a scale (64 bytes) | d (2) | code book. A unit is 32
+// consecutive weights.
 fn unit_at(unit: u32) -> Unit {
     let entries = word(p.plane0 + unit * 2u);
     let codes = word(p.plane0 + unit * 2u + 1u);

@@ -1,5 +1,5 @@
-// TQ1_0: planes bytes of five ternary digits, and four of four digits (52 bytes) | d (2). A unit is 32 consecutive weights: the same digit of 32 bytes,
-// or digits of the last 20.
+// TQ1_0: planes bytes of five ternary digits, and four of four digits (52 bytes) | d (2). A unit is 32 consecutive weights: the same digit
+// of 32 bytes, or digits of the last 20.
 fn unit_at(unit: u32) -> Unit {
     let levels = array<vec4<f32>, 8>(
         tq1_levels(unit, 0u), tq1_levels(unit, 1u), tq1_levels(unit, 2u), tq1_levels(unit, 3u),

@@ -10,7 +10,7 @@ struct KvSplit {
     end: u32,
 }
 
-// The number of own tokens of the pass that this token belongs to.
+// The positions of the pass's own tokens; if batch-invariant, only that of this token.
 fn own_tokens(token: u32) -> KvSplit {
     //#batch let run = row_step(token);
     if p.token_blocks > 0u {

@@ -32,7 +32,8 @@ pub(in super::super) struct SplitKvTiling {
 impl SplitKvTiling {
     /// Lanes of a workgroup with grouped rows.
     const GROUPED_LANES: usize = 256;
-    /// Up to this number of keys, a workgroup computes a single row, even if more rows share the kv head; beyond, reading keys once for two rows pays.
+    /// Up to this number of keys, a workgroup computes a single row, even if more rows share the kv head; beyond, reading keys once for two rows
+    /// pays.
     const ONE_ROW_KEYS: usize = 1024;
     /// Up to this number of keys, a workgroup computes two rows; beyond, reading keys once for all rows pays.
     const TWO_ROW_KEYS: usize = 8192;
