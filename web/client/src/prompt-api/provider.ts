@@ -2,6 +2,7 @@
 
 import type { ChatModel } from "../chat-model.js";
 import { load, openEngine } from "../index.js";
+import { pageAddress } from "../page-address.js";
 import type { EngineOptions, LoadOptions, ModelSource, Progress } from "../types.js";
 import type { Availability } from "./types.js";
 
@@ -82,8 +83,10 @@ async function isHere(source: ModelSource, options: EngineOptions): Promise<bool
   const engine = openEngine({ worker, wasm, workerScript, host });
   try {
     const { models } = await engine.storage();
-    const wanted = String(source);
-    return models.some(({ complete, names, source: from }) => complete && (from === wanted || names.includes(wanted)));
+    const name = String(source);
+    // Stored files are known by their whole addresses.
+    const address = /^\.{0,2}\//u.test(name) ? new URL(name, pageAddress()).href : name;
+    return models.some(({ complete, names, source: from }) => complete && (from === address || names.includes(name)));
   } catch {
     return false;
   } finally {

@@ -63,7 +63,7 @@ export class Owner {
     const quietly = (call: Promise<unknown>) => void call.catch(() => {});
     for (const [session, model] of sessions) quietly(this.transport.call("freeSession", { model, session }));
     for (const [medium, model] of media) quietly(this.transport.call("forget", { model, medium }));
-    for (const shared of [...this.models]) {
+    for (const shared of this.models) {
       if (shared.users.delete(tab)) quietly(this.freeUnused(shared));
     }
   }

@@ -197,7 +197,7 @@ export class SharedTransport implements Transport {
   }
 
   private end(error: InterruptedError | FreedError): void {
-    for (const { kind, resolve, reject } of [...this.waiting.values()]) {
+    for (const { kind, resolve, reject } of this.waiting.values()) {
       // Models of an owner that is gone are as lost as their device.
       if (kind === "lost" && error instanceof InterruptedError) resolve(pack(error) as never);
       else reject(error);
