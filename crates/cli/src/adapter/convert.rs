@@ -2,8 +2,8 @@
 
 use std::{fs, io::Write};
 
-use anyhow::{Context, Result};
-use rullama_adapter::PeftFiles;
+use anyhow::{Context, Result, bail};
+use rullama_adapter::{Format, PeftFiles};
 use serde_json::json;
 
 use super::ConvertArgs;
@@ -19,6 +19,12 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<()> {
     interrupt::watch();
     let out = &args.out;
     let gguf = out.extension().is_some_and(|end| end.eq_ignore_ascii_case("gguf"));
+    if !gguf && adapter.format == Format::Gguf && adapter.architecture.as_deref() == Some("llama") {
+        bail!(
+            "adapters of llama models cannot be converted to PEFT: GGUF has the rows of queries and keys in another order; \
+             use the GGUF adapter as it is"
+        );
+    }
     if gguf {
         let mut file = OutputFile::create(out)?;
         file.write_all(&adapter.to_gguf()?).with_context(|| out.display().to_string())?;

@@ -1,6 +1,11 @@
 //! Decoders of other families than Gemma 4.
 
-use crate::{models::golden_arg, program::rullama};
+use rullama_adapter::{Adapter, Format, Pair};
+
+use crate::{
+    models::{FileInFolder, golden_arg},
+    program::{has, rullama},
+};
 
 #[test]
 fn they_are_shown_and_answer() {
@@ -20,4 +25,30 @@ fn they_are_shown_and_answer() {
         let options = ["--device", "cpu", "--num-predict", "4", "--ctx", "128"];
         rullama([&["run", &model, "hello"], &options[..]].concat()).stdout();
     }
+}
+
+#[test]
+fn adapters_of_llama_are_not_converted_to_peft() {
+    let pair = Pair {
+        tensor: "blk.0.attn_q.weight".into(),
+        experts: 1,
+        rank: 1,
+        rows: 4,
+        columns: 4,
+        a: vec![1.0; 4],
+        b: vec![1.0; 4],
+        scale: 1.0,
+    };
+    let adapter = Adapter {
+        name: "a".into(),
+        format: Format::Gguf,
+        architecture: Some("llama".into()),
+        base_model: None,
+        pairs: vec![pair],
+        ignored: Vec::new(),
+    };
+    let file = FileInFolder::new("a.gguf", adapter.to_gguf().expect("a file"));
+    let out = format!("{}.peft", file.arg());
+    let error = rullama(["adapter", "convert", file.arg(), "--out", &out]).fails(1);
+    has(&error, &["llama", "another order"]);
 }
