@@ -130,7 +130,7 @@ struct Request {
     #[serde(default)]
     options: Value,
     #[serde(default)]
-    settle: DenoiseRequest,
+    denoising: DenoiseRequest,
 }
 
 /// How blocks are denoised; missing fields have the file's values.
@@ -165,12 +165,12 @@ impl Request {
         (sampling, seed): (SamplingOptions, u32),
     ) -> WriteOptions {
         let mut denoise = model.options(seed.into());
-        denoise.watch = self.settle.canvas;
-        denoise.schedule.steps = self.settle.steps.unwrap_or(denoise.schedule.steps).max(1);
-        let bound = self.settle.entropy_bound;
+        denoise.watch = self.denoising.canvas;
+        denoise.schedule.steps = self.denoising.steps.unwrap_or(denoise.schedule.steps).max(1);
+        let bound = self.denoising.entropy_bound;
         denoise.schedule.entropy_bound = bound.unwrap_or(denoise.schedule.entropy_bound);
         let tokens = usize::try_from(sampling.num_predict).ok();
-        let blocks = self.settle.blocks.unwrap_or(USUAL_BLOCKS);
+        let blocks = self.denoising.blocks.unwrap_or(USUAL_BLOCKS);
         WriteOptions { denoise, blocks, tokens, stops: sampling.stop }
     }
 }

@@ -24,7 +24,7 @@ pub use device::Device;
 pub use embedder::{Embedder, Vectors};
 pub use hash::Sha256;
 pub use header::Header;
-pub use model::{Model, bytes_beside, inspect};
+pub use model::{Model, companion_bytes, inspect};
 pub use session::Session;
 pub use suite::OpSuite;
 pub use train::Training;

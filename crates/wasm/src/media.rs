@@ -38,7 +38,7 @@ impl MediaCache {
     }
 
     /// Unloads the encoders until they are needed again.
-    pub(crate) fn free_towers(&self) {
+    pub(crate) fn free_encoders(&self) {
         if let Some(encoders) = self.0.encoders.borrow_mut().as_mut() {
             encoders.unload();
         }
@@ -57,7 +57,7 @@ impl MediaCache {
     }
 
     /// A video of encoded images, each shown from the given second on; returns its number.
-    pub(crate) fn film(&self, images: &[u32], seconds: &[f64]) -> Result<u32, Failure> {
+    pub(crate) fn join_video(&self, images: &[u32], seconds: &[f64]) -> Result<u32, Failure> {
         let shown = self.get(images)?.into_iter().zip(seconds);
         let pieces = shown.flat_map(|(image, &seconds)| {
             // Whole seconds; NaN becomes 0.

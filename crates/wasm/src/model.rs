@@ -143,8 +143,8 @@ pub async fn inspect(file: BytesOf, options: String) -> Result<String, JsValue> 
 }
 
 /// Reads the header of a projector or drafter file; returns the bytes it takes on a GPU.
-#[wasm_bindgen(js_name = bytesBeside)]
-pub async fn bytes_beside(file: BytesOf) -> Result<f64, JsValue> {
+#[wasm_bindgen(js_name = companionBytes)]
+pub async fn companion_bytes(file: BytesOf) -> Result<f64, JsValue> {
     let (source, thrown) = ScriptSource::new(file);
     let inspect = async {
         let gguf = Gguf::open(source).await?;
@@ -211,7 +211,8 @@ impl Model {
 
     /// Encodes an image of RGBA pixels (not premultiplied) with at most `tokens` soft tokens (70, 140, 280, 560 or 1120).
     /// Returns a number that refers to it in requests.
-    pub async fn see(
+    #[wasm_bindgen(js_name = encodeImage)]
+    pub async fn encode_image(
         &self,
         width: u32,
         height: u32,
@@ -226,8 +227,9 @@ impl Model {
         self.encode(medium.map_err(Into::into)).await
     }
 
-    /// Encodes interleaved audio samples; returns a number as `see` does.
-    pub async fn hear(
+    /// Encodes interleaved audio samples; returns a number as `encodeImage` does.
+    #[wasm_bindgen(js_name = encodeAudio)]
+    pub async fn encode_audio(
         &self,
         samples: Vec<f32>,
         channels: usize,
@@ -239,8 +241,9 @@ impl Model {
     }
 
     /// A video of encoded images, each shown from the given second on; returns one number for all.
-    pub fn film(&self, images: &[u32], seconds: &[f64]) -> Result<u32, JsValue> {
-        Ok(self.memory.film(images, seconds)?)
+    #[wasm_bindgen(js_name = joinVideo)]
+    pub fn join_video(&self, images: &[u32], seconds: &[f64]) -> Result<u32, JsValue> {
+        Ok(self.memory.join_video(images, seconds)?)
     }
 
     /// Uses the encoders of a projector file; they take precedence over the model's own.
@@ -249,9 +252,9 @@ impl Model {
     }
 
     /// Unloads the encoders; they are loaded again when needed.
-    #[wasm_bindgen(js_name = freeTowers)]
-    pub fn free_towers(&self) {
-        self.memory.free_towers();
+    #[wasm_bindgen(js_name = freeEncoders)]
+    pub fn free_encoders(&self) {
+        self.memory.free_encoders();
     }
 
     /// Number of soft tokens of an encoded medium.

@@ -6,7 +6,7 @@ import { readable } from "./load-model.js";
 import type { PlainLoadOptions, PlainSource } from "./protocol.js";
 import { type Opened, layerOf } from "./storage/index.js";
 import type { FitReport, MemoryUse } from "./types.js";
-import { bytesBeside, inspect } from "./wasm/rullama.js";
+import { companionBytes, inspect } from "./wasm/rullama.js";
 
 /** What the wasm says of a file. */
 interface Inspected {
@@ -68,7 +68,7 @@ async function bytesOf(
 
 async function bytesOfFile(file: Opened): Promise<number> {
   try {
-    return await bytesBeside(readable(file));
+    return await companionBytes(readable(file));
   } finally {
     file.source.close();
   }

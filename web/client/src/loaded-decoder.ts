@@ -49,8 +49,8 @@ export class LoadedDecoder extends LoadedGenerator<Model, Session> {
   encode(medium: PlainMedium, signal?: AbortSignal): Promise<number> {
     return this.work(async () => {
       await this.attach();
-      if (medium.kind === "audio") return this.model.hear(medium.samples, medium.channels, medium.rate);
-      const encoding = this.model.see(medium.width, medium.height, medium.pixels, medium.tokens);
+      if (medium.kind === "audio") return this.model.encodeAudio(medium.samples, medium.channels, medium.rate);
+      const encoding = this.model.encodeImage(medium.width, medium.height, medium.pixels, medium.tokens);
       return pollWhile(
         this.resources.device.browser,
         encoding,
@@ -69,14 +69,14 @@ export class LoadedDecoder extends LoadedGenerator<Model, Session> {
 
   encodeVideo(images: number[], seconds: number[]): Promise<number> {
     return this.work(async () => {
-      const video = this.model.film(Uint32Array.from(images), Float64Array.from(seconds));
+      const video = this.model.joinVideo(Uint32Array.from(images), Float64Array.from(seconds));
       for (const image of images) this.model.forget(image);
       return video;
     });
   }
 
   freeEncoders(): Promise<void> {
-    return this.work(async () => this.model.freeTowers());
+    return this.work(async () => this.model.freeEncoders());
   }
 
   forget(medium: number): void {

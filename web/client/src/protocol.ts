@@ -42,7 +42,7 @@ export interface AnswerRequest {
   /** Numbers of what was encoded of the messages' images and audio, in order. */
   media?: number[];
   /** Denoising options of diffusion models. */
-  settle?: DenoisingOptions & { canvas?: boolean };
+  denoising?: DenoisingOptions & { canvas?: boolean };
   adapters?: { id: string; weight: number }[];
   /** What the reply must look like, or call; see `constraint.ts`. */
   constraint?: unknown;

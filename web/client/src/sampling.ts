@@ -40,14 +40,14 @@ export function samplingWords(options: SamplingOptions): Record<string, unknown>
 }
 
 /** Denoising options that are given. */
-function denoisingWords(options: GenerateOptions): Pick<AnswerRequest, "settle"> {
+function denoisingWords(options: GenerateOptions): Pick<AnswerRequest, "denoising"> {
   const { steps, entropyBound, blocks, canvas } = options;
   const given = Object.entries({ steps, entropyBound, blocks, canvas }).filter(([, value]) => value !== undefined);
   for (const [name, value] of given) {
     const good = typeof value === "boolean" || (Number.isFinite(value) && (name === "entropyBound" || isCount(value)));
     if (!good) throw new RullamaError("bad_options", `${name} cannot be ${value}`);
   }
-  return given.length === 0 ? {} : { settle: Object.fromEntries(given) };
+  return given.length === 0 ? {} : { denoising: Object.fromEntries(given) };
 }
 
 function isCount(value: unknown): boolean {

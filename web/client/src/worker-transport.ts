@@ -18,7 +18,7 @@ export class WorkerTransport implements Transport {
     private readonly worker: Worker,
     settings: Settings,
   ) {
-    worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.hear(data);
+    worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.receive(data);
     // A script that cannot be loaded, or a trap inside it: nothing it was asked for will come.
     worker.onerror = (event) => {
       const why = event.message || "its script could not be loaded";
@@ -69,7 +69,7 @@ export class WorkerTransport implements Transport {
     this.worker.postMessage(message);
   }
 
-  private hear(message: FromWorker): void {
+  private receive(message: FromWorker): void {
     const waiting = this.waiting.get(message.id);
     if (!waiting) return;
     if (message.type === "event") waiting.onEvent?.(message.event as never);

@@ -269,7 +269,7 @@ class Answer {
     if (model.info?.kind !== "diffusion") return options;
     // Words that change all the time are motion, too.
     const canvas = settings.watch && !matchMedia("(prefers-reduced-motion: reduce)").matches;
-    return { ...options, ...$state.snapshot(settings.settle), canvas };
+    return { ...options, ...$state.snapshot(settings.denoising), canvas };
   }
 
   async #follow(job: Job, turn: Turn, events: AsyncIterable<GenerateEvent>): Promise<void> {

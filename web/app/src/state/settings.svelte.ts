@@ -20,7 +20,7 @@ export interface Settings {
   language: Language | "system";
   sampling: Sampling;
   /** Denoising options of diffusion models, and whether the canvas is shown. */
-  settle: DenoisingOptions;
+  denoising: DenoisingOptions;
   watch: boolean;
   /** What drafts for models: their own drafter, what was said before, or nothing. */
   draft: "own" | "ngram" | "off";
@@ -55,7 +55,7 @@ export const defaults = (): Settings => ({
   theme: "system",
   language: "system",
   sampling: {},
-  settle: {},
+  denoising: {},
   watch: true,
   draft: "own",
   system: "",
@@ -81,7 +81,7 @@ export function parse(text: string | null): Settings {
   if (typeof value !== "object" || value === null) return settings;
   const from = value as Record<string, unknown>;
   settings.sampling = readSampling(from.sampling);
-  settings.settle = readDenoising(from.settle);
+  settings.denoising = readDenoising(from.denoising ?? from.settle);
   if (typeof from.watch === "boolean") settings.watch = from.watch;
   if (from.draft === "ngram" || from.draft === "off") settings.draft = from.draft;
   if (from.theme === "light" || from.theme === "dark") settings.theme = from.theme;

@@ -58,7 +58,7 @@ export class SharedTransport implements Transport {
   ) {
     this.found = new Promise((resolve) => (this.settle = resolve));
     this.channel = tools.channel(`rullama/engine/${PROTOCOL}/${name}`);
-    this.channel.addEventListener("message", ({ data }) => this.hear(data as Message));
+    this.channel.addEventListener("message", ({ data }) => this.receive(data as Message));
     // Held as long as this tab lives: the owner waits for it, and then frees what is left over.
     this.hold(`rullama/tab/${this.tab}`, () => {});
     this.hold(`rullama/owner/${PROTOCOL}/${name}`, () => this.takeOver());
@@ -136,7 +136,7 @@ export class SharedTransport implements Transport {
     });
   }
 
-  private hear(message: Message): void {
+  private receive(message: Message): void {
     if (message.type === "who") {
       if (this.owner) this.post({ type: "owner", epoch: this.epoch! });
     } else if (message.type === "owner") {

@@ -51,7 +51,7 @@ export class Download {
   constructor(private readonly plan: DownloadPlan) {
     this.readable = plan.readable;
     this.channel = new BroadcastChannel(`rullama/download/${plan.record.id}`);
-    this.channel.onmessage = ({ data }: MessageEvent<Announcement>) => this.hear(data);
+    this.channel.onmessage = ({ data }: MessageEvent<Announcement>) => this.receive(data);
     this.outcome = this.run();
     this.outcome.catch(() => {});
   }
@@ -166,7 +166,7 @@ export class Download {
     await deleteEntry(record.id);
   }
 
-  private hear(announcement: Announcement): void {
+  private receive(announcement: Announcement): void {
     if (announcement.type === "report") {
       this.report(announcement.state, false);
       return;

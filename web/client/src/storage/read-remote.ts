@@ -48,7 +48,7 @@ class WorkersSource implements ByteSource {
     private readonly worker: Worker,
     readonly size: number,
   ) {
-    worker.onmessage = ({ data }: MessageEvent<FromReader>) => this.hear(data);
+    worker.onmessage = ({ data }: MessageEvent<FromReader>) => this.receive(data);
     worker.onerror = ({ message }) => this.end(new RullamaError("internal", `the reading worker failed: ${message}`));
   }
 
@@ -70,7 +70,7 @@ class WorkersSource implements ByteSource {
     this.end(new CancelledError("the file was closed"));
   }
 
-  private hear(message: FromReader): void {
+  private receive(message: FromReader): void {
     if (message.type === "ready") return;
     const waiting = this.waiting.get(message.id);
     this.waiting.delete(message.id);
