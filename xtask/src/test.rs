@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{
     background::Background,
     command::{root, say, sh, sh_with, target},
-    deny, drill, drivers, package, peft, platforms, real_model,
+    deny, drill, drivers, package, peft, platforms,
     setup::{self, WASI},
     shaders,
     tidy::tidy,
@@ -46,7 +46,6 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     drill::short(&variables)?;
     python.finish()?;
     peft::peft()?;
-    real_model::real_model(&variables)?;
     web.finish()?;
     platforms::check()?;
     shaders::check()?;
