@@ -156,7 +156,7 @@ fn formats_without_a_kernel_are_refused_by_name() {
         }
         let mut graph = Graph::new();
         let ids = graph.input("ids", Type::u32([1]));
-        let table = graph.weight("token_embd.weight", Type::weight(DType::TQ1_0, [8, 256]));
+        let table = graph.weight("token_embd.weight", Type::weight(DType::Q8_1, [8, 256]));
         graph.embed(ids, table, 1.0);
         let refused = gpu.warm(&graph).await;
         assert!(matches!(refused, Err(EngineError::UnsupportedFormat { .. })), "{refused:?}");
