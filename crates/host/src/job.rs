@@ -33,7 +33,7 @@ pub(crate) enum Task {
 impl Task {
     /// Ends it with an error.
     pub(crate) fn fail(self, error: ApiError) {
-        // Whoever left needs no error.
+        // A client that has disconnected gets no error.
         match self {
             Self::Generate { events, .. } => drop(events.send(GenerationEvent::Failed(error))),
             Self::Embed { reply, .. } => drop(reply.send(Err(error))),

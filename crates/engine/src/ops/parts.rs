@@ -37,30 +37,15 @@ pub(crate) static UNIT: &Part = shared_part!("unit", "unit");
 /// A unit of a column, for kernels that read x from global memory.
 pub(crate) static X_UNIT: &Part = shared_part!("x_unit", "unit");
 
-/// A two-byte format: decodes four weights, followed by what such formats share.
-macro_rules! two_bytes {
-    ($name:literal) => {{
+/// A format's own text, followed by what formats of its kind share.
+macro_rules! quant_with {
+    ($name:literal, $shared:literal) => {{
         static PART: Part = Part {
             kind: "quant",
             name: concat!("quant/", $name),
             source: concat!(
                 include_str!(concat!("../wgsl/quant/", $name, ".wgsl")),
-                include_str!("../wgsl/quant/two_bytes.wgsl"),
-            ),
-        };
-        &PART
-    }};
-}
-
-/// A format whose blocks refer to a code book: its own text, and what such formats share.
-macro_rules! code_book {
-    ($name:literal) => {{
-        static PART: Part = Part {
-            kind: "quant",
-            name: concat!("quant/", $name),
-            source: concat!(
-                include_str!(concat!("../wgsl/quant/", $name, ".wgsl")),
-                include_str!("../wgsl/quant/code_book.wgsl"),
+                include_str!(concat!("../wgsl/quant/", $shared, ".wgsl")),
             ),
         };
         &PART
@@ -74,8 +59,8 @@ macro_rules! code_book {
 pub(crate) fn quant(dtype: DType) -> &'static Part {
     match dtype {
         DType::F32 => shared_part!("quant", "f32"),
-        DType::F16 => two_bytes!("f16"),
-        DType::BF16 => two_bytes!("bf16"),
+        DType::F16 => quant_with!("f16", "two_bytes"),
+        DType::BF16 => quant_with!("bf16", "two_bytes"),
         DType::Q4_0 => shared_part!("quant", "q4_0"),
         DType::Q4_1 => shared_part!("quant", "q4_1"),
         DType::Q5_0 => shared_part!("quant", "q5_0"),
@@ -90,13 +75,13 @@ pub(crate) fn quant(dtype: DType) -> &'static Part {
         DType::IQ4_XS => shared_part!("quant", "iq4_xs"),
         DType::MXFP4 => shared_part!("quant", "mxfp4"),
         DType::NVFP4 => shared_part!("quant", "nvfp4"),
-        DType::IQ1_S => code_book!("iq1_s"),
-        DType::IQ1_M => code_book!("iq1_m"),
-        DType::IQ2_XXS => code_book!("iq2_xxs"),
-        DType::IQ2_XS => code_book!("iq2_xs"),
-        DType::IQ2_S => code_book!("iq2_s"),
-        DType::IQ3_XXS => code_book!("iq3_xxs"),
-        DType::IQ3_S => code_book!("iq3_s"),
+        DType::IQ1_S => quant_with!("iq1_s", "code_book"),
+        DType::IQ1_M => quant_with!("iq1_m", "code_book"),
+        DType::IQ2_XXS => quant_with!("iq2_xxs", "code_book"),
+        DType::IQ2_XS => quant_with!("iq2_xs", "code_book"),
+        DType::IQ2_S => quant_with!("iq2_s", "code_book"),
+        DType::IQ3_XXS => quant_with!("iq3_xxs", "code_book"),
+        DType::IQ3_S => quant_with!("iq3_s", "code_book"),
         DType::TQ1_0 => shared_part!("quant", "tq1_0"),
         DType::TQ2_0 => shared_part!("quant", "tq2_0"),
         other => panic!("no kernel reads {}", other.name()),

@@ -15,8 +15,6 @@ const WG: u32 = SUBGROUPS * SUBGROUP;
 // Groups of four of a row or column, and from one to the next: two more, so that rows do not hit the same memory bank.
 const GROUPS: u32 = SLICE * 8u;
 const STRIDE: u32 = GROUPS + 2u;
-// Groups of x that a lane loads: eight.
-const LANE_GROUPS: u32 = COLUMNS * GROUPS / WG;
 // Groups of a slice that a subgroup multiplies: 16.
 const SHARE: u32 = GROUPS / SUBGROUPS;
 
