@@ -210,7 +210,7 @@ fn bench_parallel(place: Location, args: &BenchArgs) -> Result<()> {
         batch_invariant: args.batch_invariant || !args.no_batch_invariant,
         ..SchedulerOptions::default()
     };
-    let measured = parallel::measure(&model, &options, &streams, lengths)?;
+    let measured = parallel::measure(&model, &options, &streams, lengths, args.profile)?;
     if args.json {
         return print_json(&parallel::as_json(&args.model, lengths, &measured));
     }

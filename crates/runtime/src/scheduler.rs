@@ -14,7 +14,7 @@ mod running;
 
 use std::collections::VecDeque;
 
-use rullama_engine::gpu::Fence;
+use rullama_engine::gpu::{Fence, profile::Table};
 
 pub use request::{Progress, Request, RequestId, SchedulerOptions, SchedulerStats, Update};
 
@@ -106,6 +106,18 @@ impl Scheduler {
     /// Whether [`Self::step`] has anything to do or to tell.
     pub fn has_work(&self) -> bool {
         !self.queue.is_empty() || !self.running.is_empty() || !self.updates.is_empty()
+    }
+
+    /// Profiles the decode pass for so many requests with timestamps around every dispatch, on the inputs of its last run. `None` if it
+    /// never ran, on the CPU, or while requests run, whose tokens it would change.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn profile(&self, rows: usize) -> Result<Option<Table>, RuntimeError> {
+        if self.has_work() {
+            return Ok(None);
+        }
+        self.passes.profile(rows).await
     }
 
     /// How busy it is.

@@ -15,6 +15,7 @@ use rullama_runtime::{
 };
 use serde_json::{Value, json};
 
+use super::{profile::Profile, report::profile_json};
 use crate::output::table;
 
 /// What so many streams gave.
@@ -23,12 +24,16 @@ pub(super) struct Measured {
     /// From the first request to the last token.
     elapsed: Duration,
     tokens: usize,
+    /// While all streams generate: from the last first token to the first end of a stream.
+    together: (usize, Duration),
     /// From the request to its first token, of each stream.
     first: Vec<Duration>,
     /// Between two tokens of a stream, of all streams.
     gaps: Vec<Duration>,
     /// The same while a long prompt is prefilled.
     disturbed: Option<Vec<Duration>>,
+    /// Kernel times of a decode pass.
+    kernels: Option<Profile>,
 }
 
 /// The tokens of each request.
@@ -53,6 +58,7 @@ pub(super) fn measure(
     options: &SchedulerOptions,
     streams: &[usize],
     lengths: Lengths,
+    is_profiled: bool,
 ) -> Result<Vec<Measured>> {
     let context = lengths.context();
     let most = streams.iter().copied().max().unwrap_or(1);
@@ -71,7 +77,13 @@ pub(super) fn measure(
     let mut measured = Vec::new();
     for streams in streams {
         run(&mut scheduler, *streams, lengths)?;
-        measured.push(run(&mut scheduler, *streams, lengths)?);
+        let mut result = run(&mut scheduler, *streams, lengths)?;
+        if is_profiled {
+            let table = block_on(scheduler.profile(*streams))?;
+            let run = format!("decode, {streams} rows");
+            result.kernels = table.map(|table| Profile { run, table });
+        }
+        measured.push(result);
     }
     Ok(measured)
 }
@@ -97,6 +109,7 @@ fn run(scheduler: &mut Scheduler, streams: usize, lengths: Lengths) -> Result<Me
     }
     let (mut tokens, mut first, mut gaps, mut failed) = (0, Vec::new(), Vec::new(), None);
     let (mut long, mut disturbed) = (None, lengths.long_prompt.map(|_| Vec::new()));
+    let (mut generated, mut together) = (BTreeMap::new(), Together::default());
     loop {
         if let Some(prompt) = lengths.long_prompt
             && long.is_none()
@@ -111,6 +124,9 @@ fn run(scheduler: &mut Scheduler, streams: usize, lengths: Lengths) -> Result<Me
             Update::Token(_) => {
                 let now = Instant::now();
                 tokens += 1;
+                let count = generated.entry(id).or_insert(0_usize);
+                *count += 1;
+                together.token(now, first.len() == streams, *count == lengths.generate);
                 match last.insert(id, Some(now)).flatten() {
                     Some(before) => {
                         gaps.push(now - before);
@@ -132,7 +148,45 @@ fn run(scheduler: &mut Scheduler, streams: usize, lengths: Lengths) -> Result<Me
             break;
         }
     }
-    Ok(Measured { streams, elapsed: start.elapsed(), tokens, first, gaps, disturbed })
+    let elapsed = start.elapsed();
+    Ok(Measured {
+        streams,
+        elapsed,
+        tokens,
+        together: together.total(),
+        first,
+        gaps,
+        disturbed,
+        kernels: None,
+    })
+}
+
+/// Counts the tokens that come while all streams generate.
+#[derive(Default)]
+struct Together {
+    tokens: usize,
+    start: Option<Instant>,
+    last: Option<Instant>,
+    is_over: bool,
+}
+
+impl Together {
+    fn token(&mut self, now: Instant, all_started: bool, is_last: bool) {
+        if !all_started || self.is_over {
+            return;
+        }
+        // The first such token starts the clock.
+        self.tokens += usize::from(self.start.is_some());
+        self.start.get_or_insert(now);
+        self.last = Some(now);
+        self.is_over = is_last;
+    }
+
+    fn total(&self) -> (usize, Duration) {
+        let elapsed =
+            self.start.zip(self.last).map_or(Duration::ZERO, |(start, last)| last - start);
+        (self.tokens, elapsed)
+    }
 }
 
 impl Measured {
@@ -141,9 +195,16 @@ impl Measured {
         self.tokens as f64 / self.elapsed.as_secs_f64()
     }
 
+    /// Tokens per second of all streams while all of them generate.
+    fn decode_rate(&self) -> f64 {
+        let (tokens, elapsed) = self.together;
+        tokens as f64 / elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
     /// In the order of [`NAMES`].
     fn numbers(&self) -> Vec<f64> {
-        let mut numbers = vec![self.rate(), self.rate() / self.streams as f64];
+        let each = self.decode_rate() / self.streams as f64;
+        let mut numbers = vec![self.rate(), self.decode_rate(), each];
         let all = [Some(&self.first), Some(&self.gaps), self.disturbed.as_ref()];
         numbers.extend(all.into_iter().flatten().flat_map(|all| percentiles(all)));
         numbers
@@ -160,9 +221,10 @@ fn percentiles(durations: &[Duration]) -> [f64; 2] {
     })
 }
 
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "tokens_per_second",
-    "tokens_per_second_and_stream",
+    "decode_tokens_per_second",
+    "decode_tokens_per_second_and_stream",
     "first_token_ms_p50",
     "first_token_ms_p95",
     "gap_ms_p50",
@@ -177,6 +239,9 @@ pub(super) fn as_json(model: &str, lengths: Lengths, measured: &[Measured]) -> V
         line.insert("streams".into(), json!(measured.streams));
         let numbers = NAMES.iter().zip(measured.numbers());
         line.extend(numbers.map(|(name, number)| ((*name).to_owned(), json!(number))));
+        line.extend(
+            measured.kernels.iter().map(|kernels| ("profile".into(), profile_json(kernels))),
+        );
         Value::Object(line)
     };
     let lines: Vec<Value> = measured.iter().map(of).collect();
@@ -184,8 +249,16 @@ pub(super) fn as_json(model: &str, lengths: Lengths, measured: &[Measured]) -> V
 }
 
 pub(super) fn as_text(measured: &[Measured]) -> String {
-    let mut head =
-        vec!["STREAMS", "TOKENS/S", "PER STREAM", "FIRST p50", "p95 MS", "GAP p50", "p95 MS"];
+    let mut head = vec![
+        "STREAMS",
+        "TOTAL/S",
+        "DECODE/S",
+        "PER STREAM",
+        "FIRST p50",
+        "p95 MS",
+        "GAP p50",
+        "p95 MS",
+    ];
     if measured.iter().any(|measured| measured.disturbed.is_some()) {
         head.extend(["PREFILLING p50", "p95 MS"]);
     }
@@ -198,14 +271,33 @@ pub(super) fn as_text(measured: &[Measured]) -> String {
         let numbers: Vec<String> = numbers.collect();
         rows.push([vec![measured.streams.to_string()], numbers, vec![bar]].concat());
     }
-    table(&rows)
+    let mut text = table(&rows);
+    for measured in measured {
+        let kernels = measured.kernels.iter();
+        text.extend(kernels.map(|Profile { run, table }| format!("\n{run}\n{table}")));
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
-    use super::percentiles;
+    use super::{Together, percentiles};
+
+    #[test]
+    fn the_decode_rate_counts_tokens_while_all_streams_generate() {
+        let (start, mut together) = (Instant::now(), Together::default());
+        let mut token = |ms, all_started, is_last| {
+            together.token(start + Duration::from_millis(ms), all_started, is_last);
+        };
+        token(0, false, false);
+        token(10, true, false);
+        token(14, true, false);
+        token(20, true, true);
+        token(90, true, true);
+        assert_eq!(together.total(), (2, Duration::from_millis(10)));
+    }
 
     #[test]
     fn percentiles_are_values_that_occurred() {

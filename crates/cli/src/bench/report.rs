@@ -87,7 +87,7 @@ fn step_json(cost: &Cost) -> Value {
     })
 }
 
-fn profile_json(profile: &Profile) -> Value {
+pub(super) fn profile_json(profile: &Profile) -> Value {
     let kernel = |row: &Row| {
         json!({
             "kernel": row.label, "dispatches": row.dispatches, "nanoseconds": row.nanoseconds,

@@ -4,7 +4,7 @@ use std::{collections::HashMap, ops::Range};
 
 use rullama_engine::{
     executor::{Memory, Results},
-    gpu::Fence,
+    gpu::{Fence, profile::Table},
     graph::Step,
     ops::{Draw, GatherTokens, Sequences},
 };
@@ -26,6 +26,9 @@ use crate::{
 
 /// Rows of decode passes.
 const ROWS: [usize; 6] = [1, 2, 4, 8, 16, 32];
+
+/// Passes averaged by a profile.
+const PROFILED_PASSES: usize = 5;
 
 /// Requests without adapters.
 const NO_ADAPTER: u64 = 0;
@@ -329,6 +332,21 @@ impl Passes {
         }
         let result = prepared.result.expect("a graph that chooses has a result");
         prepared.run_reading(&model.0, &Step::of_rows(rows.len() as u32), &[result]).await
+    }
+
+    /// Profiles the decode pass for so many rows, on the inputs of its last run; `None` if none ran, or on the CPU.
+    pub(super) async fn profile(&self, rows: usize) -> Result<Option<Table>, RuntimeError> {
+        let is_it = |key: &Key| key.tokens == rows_for(rows) && key.output != PassOutput::Caches;
+        let found = self.prepared.iter().find(|(key, _)| is_it(key));
+        let Some(plan) = found.and_then(|(_, prepared)| prepared.whole_on_gpu()) else {
+            return Ok(None);
+        };
+        let step = Step::of_rows(rows as u32);
+        let mut runs = Vec::with_capacity(PROFILED_PASSES);
+        for _ in 0..PROFILED_PASSES {
+            runs.push(plan.profile(&step).await?);
+        }
+        Ok(Some(plan.profile_table(&runs, &step, None)))
     }
 
     fn write_table_rows(&self, prepared: &PreparedPass, rows: Option<Vec<f32>>, size: usize) {

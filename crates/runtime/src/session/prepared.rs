@@ -142,7 +142,7 @@ impl PreparedPass {
     }
 
     /// The GPU plan, if the graph is not split.
-    pub(super) fn whole_on_gpu(&self) -> Option<&GpuPlan> {
+    pub(crate) fn whole_on_gpu(&self) -> Option<&GpuPlan> {
         match &self.last {
             Plan::Gpu(plan) if self.front.is_empty() => Some(plan),
             _ => None,
