@@ -28,7 +28,7 @@ use anyhow::{Result, bail};
 /// A task: its name, its options, and what it does.
 type Task = (&'static str, &'static str, &'static str);
 
-const TASKS: [Task; 24] = [
+const TASKS: [Task; 25] = [
     (
         "test",
         "[--every-driver | --hardware]",
@@ -61,6 +61,11 @@ const TASKS: [Task; 24] = [
         "setup",
         "",
         "install the requirements of the tests: compile targets, software GPUs, a browser, Node packages",
+    ),
+    (
+        "soak",
+        "",
+        "what takes too long for every test run: 10,000 requests through the scheduler, the longest browser tests",
     ),
     (
         "demo-eval",
@@ -148,6 +153,7 @@ fn main() -> Result<()> {
         ["run"] => run::run(),
         ["shaders"] => shaders::check(),
         ["wasm"] => wasm::build(),
+        ["soak"] => test::soak(),
         ["wasi"] => test::wasi(),
         ["web"] => web::web_task(),
         ["web-check"] => web::check(),

@@ -47,7 +47,7 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     python.finish()?;
     peft::peft()?;
     web.finish()?;
-    platforms::check()?;
+    platforms::check_windows()?;
     shaders::check()?;
     let wasi = Background::start("wasi")?;
     web::ops()?;
@@ -55,6 +55,17 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     web::in_browser()?;
     say("\nAll checks passed.");
     Ok(())
+}
+
+/// What takes too long for every test run: more requests through the scheduler, and the longest tests in browsers.
+pub(crate) fn soak() -> Result<()> {
+    setup::setup()?;
+    let mut variables = drivers::environment(1);
+    variables.push(("RULLAMA_SOAK", "1".to_owned()));
+    let all = ["test", "--workspace", "--all-features", "--test", "models", "--", "batching"];
+    sh_with(&root(), &variables, "cargo", &all)?;
+    web::check()?;
+    web::soak()
 }
 
 /// Tests of what needs no GPU, as 32-bit wasm outside a browser.

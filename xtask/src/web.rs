@@ -33,16 +33,13 @@ pub(crate) fn web_task() -> Result<()> {
 }
 
 /// The end-to-end tests that CI has time for; `cargo xtask web` runs all.
-const IN_CI: [&str; 23] = [
+const IN_CI: [&str; 20] = [
     "client/control",
     "client/greedy",
     "client/lost",
-    "client/memory",
     "client/persist",
     "client/served",
-    "client/shared",
     "client/standards",
-    "client/training",
     "storage",
     "app/answers",
     "app/budget",
@@ -68,6 +65,11 @@ pub(crate) fn in_browser() -> Result<()> {
         &[]
     };
     end_to_end(&[&IN_CI[..], firefox, &["--grep-invert", "@slow"]].concat())
+}
+
+/// The longest end-to-end tests, with the last build.
+pub(crate) fn soak() -> Result<()> {
+    end_to_end(&["client/memory", "client/shared", "client/training", "--grep-invert", "@slow"])
 }
 
 /// Installs packages, builds, checks and tests everything that needs no browser.

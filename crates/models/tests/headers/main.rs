@@ -10,7 +10,7 @@ use proptest::prelude::*;
 #[test]
 fn golden_headers_reach_the_kernels() {
     for (file, name) in FILES.iter().enumerate() {
-        for device in 0..32u8 {
+        for device in (0..32u8).step_by(5) {
             let reached = headers(&[file as u8, device << 1]);
             assert!(reached.graphs > 0 && reached.dispatches > 0, "{name}: {reached:?}");
         }
@@ -34,8 +34,8 @@ fn each_format_and_each_missing_tensor() {
         for tensor in 0..40u16 {
             let [low, high] = tensor.to_le_bytes();
             headers(&[file, 1, 7, low, high, 0, 0, 0]);
-            // A third of the formats per tensor; its neighbours cover the rest.
-            for format in (low % 3..34).step_by(3) {
+            // A seventh of the formats per tensor; its neighbours cover the rest.
+            for format in (low % 7..34).step_by(7) {
                 headers(&[file, 1 | format << 1, 7, low, high, 0xc0, format, 128]);
             }
         }

@@ -11,7 +11,7 @@ use rullama_runtime::{
 };
 
 use crate::{
-    batching::{Answer, Ask, Random, alone, greedy, options},
+    batching::{Answer, Ask, Random, alone, greedy, is_soak, options},
     golden::{devices, model},
 };
 
@@ -98,10 +98,10 @@ fn a_pool_that_does_not_fit_the_device_is_halved() {
     }
 }
 
-/// Random requests, some cancelled while they wait, are prefilled or generate.
+/// Random requests, some cancelled while they wait, are prefilled or generate. `cargo xtask soak` sends ten times as many.
 #[test]
-fn ten_thousand_requests_leave_memory_where_it_was() {
-    const REQUESTS: usize = 10_000;
+fn many_requests_leave_memory_where_it_was() {
+    let requests = if is_soak() { 10_000 } else { 1_000 };
     let model = model("micro-e2b-Q4_0", &Device::Cpu);
     let settings = SchedulerOptions {
         context: Some(32),
@@ -122,8 +122,8 @@ fn ten_thousand_requests_leave_memory_where_it_was() {
     let mut random = Random(11);
     let (mut submitted, mut ended) = (0, 0);
     let mut ids: Vec<RequestId> = Vec::new();
-    while submitted < REQUESTS || scheduler.has_work() {
-        while submitted < REQUESTS && scheduler.waiting() < settings.queue && random.below(5) > 0 {
+    while submitted < requests || scheduler.has_work() {
+        while submitted < requests && scheduler.waiting() < settings.queue && random.below(5) > 0 {
             let length = [1, 1, 1, 2, 4, 11][random.below(6)];
             let tokens = (0..length).map(|_| 4 + random.below(190) as u32).collect();
             let mut ask = greedy(tokens, 1 + random.below(3) as i32);
@@ -143,7 +143,7 @@ fn ten_thousand_requests_leave_memory_where_it_was() {
         };
         block_on(scheduler.step(&mut sink)).expect("a step");
     }
-    assert_eq!(ended, REQUESTS, "every request has one end");
+    assert_eq!(ended, requests, "every request has one end");
     assert_eq!(at_rest(&scheduler), [0; 4]);
 }
 
