@@ -180,6 +180,11 @@ pub enum RuntimeError {
         /// Tokens the model was trained for.
         trained: usize,
     },
+    /// A limit of thinking in a model without a token that ends thoughts.
+    #[error(
+        "this model's thoughts cannot be limited: no token of its vocabulary ends them; request no effort and no budget"
+    )]
+    EndlessThoughts,
     /// The scheduler's queue is full.
     #[error("{waiting} requests are waiting already; try again later")]
     QueueFull {
@@ -242,7 +247,7 @@ impl RuntimeError {
             Self::Dimensions { .. } => "bad_options",
             Self::Engine(error) => engine_code(error),
             Self::Chat(_) => "bad_conversation",
-            Self::Sampling(_) => "bad_options",
+            Self::Sampling(_) | Self::EndlessThoughts => "bad_options",
             Self::Media(_) | Self::ImageTooLong { .. } | Self::BlockTooLong { .. } => "bad_media",
             Self::Placeholders { .. }
             | Self::SoftTokenOrder { .. }

@@ -7,6 +7,7 @@ mod device_sampling;
 mod json;
 mod reply_text;
 mod request;
+mod thought_limit;
 
 use serde_json::{Map, Value};
 

@@ -10,6 +10,7 @@ use super::{
     Constraint, Done, Event, Finish, Prompt, ReplyText,
     constraint::{ConstraintState, Role},
     device_sampling,
+    thought_limit::ThoughtLimit,
 };
 use crate::{
     error::RuntimeError,
@@ -44,6 +45,7 @@ pub struct Completion {
     sampling: SamplingPlace,
     /// The constraint on the reply and its state.
     constraint: Option<ConstraintState>,
+    thought_limit: Option<ThoughtLimit>,
     options: SamplingOptions,
     reply: ReplyText,
     prompt_tokens: usize,
@@ -100,9 +102,14 @@ impl Completion {
         };
         let parser = prompt.parser.clone();
         let in_thought = parser.as_ref().is_some_and(|parser| parser.start == Start::Thinking);
-        let constraint = constraint.map(|constraint| {
-            ConstraintState::new(constraint, &tokenizer, prompt.thinks, in_thought)
-        });
+        let output = parser.as_ref().map(|parser| parser.output).unwrap_or_default();
+        let markers = output.thought_markers().0.map(|text| tokenizer.id_of(text));
+        let constraint = constraint
+            .map(|constraint| ConstraintState::new(constraint, markers, prompt.thinks, in_thought));
+        let thought_limit = match (prompt.thought_limit, &parser) {
+            (Some(limit), Some(_)) => Some(ThoughtLimit::new(limit, markers, in_thought)?),
+            _ => None,
+        };
         let reply = ReplyText::new(Rc::clone(&tokenizer), parser, &options.stop);
         // A constrained reply is plain text: markers in it have no meaning.
         let plain = constraint.as_ref().is_some_and(ConstraintState::in_answer);
@@ -110,6 +117,7 @@ impl Completion {
             tokenizer,
             sampling,
             constraint,
+            thought_limit,
             options: options.clone(),
             reply: if plain { reply.plain() } else { reply },
             prompt_tokens: prompt.tokens.len(),
@@ -134,16 +142,25 @@ impl Completion {
             self.finish(Finish::Length);
             return Some(NextToken::Ended);
         }
+        if self.thought_end().is_some() {
+            return Some(NextToken::FromLogits);
+        }
         Some(match &self.sampling {
             SamplingPlace::Device(sampling) => NextToken::FromDevice(*sampling),
             SamplingPlace::Host(_) => NextToken::FromLogits,
         })
     }
 
-    /// Tokens left until the token limit.
+    /// Tokens left until the token limit, or until a thought must end: no more may be queued ahead.
     pub fn remaining(&self) -> usize {
         let limit = usize::try_from(self.options.num_predict).unwrap_or(usize::MAX);
-        limit.saturating_sub(self.answer_tokens)
+        let thought = self.thought_limit.as_ref().map_or(usize::MAX, ThoughtLimit::remaining);
+        limit.saturating_sub(self.answer_tokens).min(thought)
+    }
+
+    /// The token that ends a thought which has reached its limit.
+    fn thought_end(&self) -> Option<u32> {
+        self.thought_limit.as_ref().and_then(ThoughtLimit::end)
     }
 
     /// Samples the next token from the logits of the last one; pass it to [`Self::accept`].
@@ -152,14 +169,19 @@ impl Completion {
     /// If the constraint cannot be followed.
     ///
     /// # Panics
-    /// If tokens are sampled on the device.
+    /// If tokens are sampled on the device, and this one does not end a thought.
     pub fn choose(&mut self, logits: &[f32]) -> Result<u32, RuntimeError> {
+        let thought_end = self.thought_end();
         let SamplingPlace::Host(sampler) = &mut self.sampling else {
-            panic!("tokens of this completion are sampled on the device")
+            let Some(end) = thought_end else {
+                panic!("tokens of this completion are sampled on the device")
+            };
+            return Ok(end);
         };
-        let id = match &mut self.constraint {
-            None => sampler.sample(logits)?.id,
-            Some(constraint) => {
+        let id = match (&mut self.constraint, thought_end) {
+            (_, Some(end)) => end,
+            (None, None) => sampler.sample(logits)?.id,
+            (Some(constraint), None) => {
                 constraint.prepare()?;
                 let allow = |id| constraint.allows(id, &self.tokenizer);
                 sampler.sample_with(logits, Some(&allow))?.id
@@ -182,6 +204,9 @@ impl Completion {
         if self.tokenizer.is_end(id) {
             self.finish(Finish::Stop);
             return Ok(());
+        }
+        if let Some(limit) = &mut self.thought_limit {
+            limit.accept(id);
         }
         let complete = self.follow(id)?;
         if self.reply.push(id) || complete {

@@ -2,9 +2,6 @@
 
 use rullama_tokenizer::Tokenizer;
 
-/// The tokens around thinking.
-const THOUGHT: [&str; 2] = ["<|channel>", "<channel|>"];
-
 /// A constraint on a reply, with its state.
 pub trait Constraint {
     /// Computes the allowed next tokens; called before each token of the reply.
@@ -30,6 +27,12 @@ pub enum ConstraintError {
     /// The schema is invalid or uses unsupported features.
     #[error("this JSON schema is not supported: {why}")]
     Schema {
+        /// The reason.
+        why: String,
+    },
+    /// The grammar or regular expression is invalid.
+    #[error("this grammar is not supported: {why}")]
+    Grammar {
         /// The reason.
         why: String,
     },
@@ -79,14 +82,13 @@ pub(super) struct ConstraintState {
 }
 
 impl ConstraintState {
-    /// `thinks`: thinking may come first; `in_thought`: the prompt ends inside thinking.
+    /// `markers`: the tokens around thinking; `thinks`: thinking may come first; `in_thought`: the prompt ends inside thinking.
     pub(super) fn new(
         constraint: Box<dyn Constraint>,
-        tokenizer: &Tokenizer,
+        [open, close]: [Option<u32>; 2],
         thinks: bool,
         in_thought: bool,
     ) -> Self {
-        let [open, close] = THOUGHT.map(|text| tokenizer.id_of(text));
         let phase = match close {
             Some(_) if in_thought => Phase::Thought,
             Some(_) if thinks => Phase::Fresh,

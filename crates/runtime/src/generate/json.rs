@@ -1,4 +1,4 @@
-//! Replies constrained to JSON by llguidance: any object, or a schema.
+//! Replies constrained by llguidance: to any JSON object, a JSON schema, a grammar or a regular expression.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ const MOST_BYTES: usize = 1 << 22;
 /// White space between values, bounded because weak models may otherwise emit it forever.
 const SPACE: &str = r"[ \t\n\r]{1,32}";
 
-/// A JSON format compiled for a model's vocabulary; every reply gets its own [`Constraint`].
+/// A format compiled for a model's vocabulary: JSON or, with the feature `grammars`, another grammar. Every reply gets its own
+/// [`Constraint`].
 #[derive(Clone)]
 pub struct JsonFormat(Matcher);
 
@@ -48,12 +49,39 @@ impl JsonFormat {
                 return Err(ConstraintError::Schema { why });
             }
         }
-        let vocabulary = vocabulary(tokenizer)?;
         let refused = |why: String| ConstraintError::Schema { why };
+        Self::compiled(tokenizer, TopLevelGrammar::from_json_schema(schema), refused)
+    }
+
+    /// Text that matches a grammar in llguidance's Lark notation.
+    ///
+    /// # Errors
+    /// If the grammar is invalid.
+    #[cfg(feature = "grammars")]
+    pub fn lark(tokenizer: &Tokenizer, grammar: String) -> Result<Self, ConstraintError> {
+        let refused = |why: String| ConstraintError::Grammar { why };
+        Self::compiled(tokenizer, TopLevelGrammar::from_lark(grammar), refused)
+    }
+
+    /// Text that matches a regular expression as a whole.
+    ///
+    /// # Errors
+    /// If the expression is invalid.
+    #[cfg(feature = "grammars")]
+    pub fn regex(tokenizer: &Tokenizer, regex: &str) -> Result<Self, ConstraintError> {
+        let refused = |why: String| ConstraintError::Grammar { why };
+        Self::compiled(tokenizer, TopLevelGrammar::from_regex(regex), refused)
+    }
+
+    fn compiled(
+        tokenizer: &Tokenizer,
+        grammar: TopLevelGrammar,
+        refused: impl Fn(String) -> ConstraintError,
+    ) -> Result<Self, ConstraintError> {
+        let vocabulary = vocabulary(tokenizer)?;
         let mut factory =
             ParserFactory::new_simple(&vocabulary).map_err(|e| refused(e.to_string()))?;
         factory.quiet().limits_mut().verbose_errors = false;
-        let grammar = TopLevelGrammar::from_json_schema(schema);
         let matcher = Matcher::new(factory.create_parser(grammar));
         match matcher.get_error() {
             Some(why) => Err(refused(why)),

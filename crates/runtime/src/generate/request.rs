@@ -21,6 +21,8 @@ pub struct Prompt {
     pub parser: Option<ParserOptions>,
     /// Whether the model may think before a constrained reply.
     pub thinks: bool,
+    /// Most tokens of thinking: a longer thought is ended, and the reply begins.
+    pub thought_limit: Option<usize>,
 }
 
 /// Options for rendering a conversation.
@@ -47,7 +49,7 @@ impl Prompt {
 
     /// Raw tokens; the reply is not parsed.
     pub fn tokens(tokens: Vec<u32>) -> Self {
-        Self { tokens, media: Vec::new(), parser: None, thinks: false }
+        Self { tokens, media: Vec::new(), parser: None, thinks: false, thought_limit: None }
     }
 }
 
@@ -96,5 +98,6 @@ pub(crate) fn rendered_prompt(
         tools: conversation.tools.clone(),
     };
     let tokens = tokenizer.encode_prompt(&spans);
-    Ok(Prompt { tokens, media, parser: Some(parser), thinks: conversation.thinking })
+    let thinks = conversation.thinking;
+    Ok(Prompt { tokens, media, parser: Some(parser), thinks, thought_limit: None })
 }
