@@ -151,6 +151,10 @@ pub enum Grammar {
     Gbnf(String),
     /// llguidance's Lark notation; requests mark it with a first line `%llguidance`.
     Lark(String),
+    /// A regular expression that matches the whole output.
+    Regex(String),
+    /// One of these texts.
+    Choice(Vec<String>),
 }
 
 /// Whether tools may, must or must not be called.

@@ -73,7 +73,7 @@ pub fn apply_template(body: &[u8]) -> Result<ApplyTemplateRequest, ApiError> {
         builder.messages.push(message);
     }
     let tools = tools::nested(fields.list("tools")?)?;
-    let think = openai::think(&mut fields)?;
+    let think = openai::think(&mut fields)?.map(|think| think.on);
     Ok(ApplyTemplateRequest { model, chat: builder.finish(tools, Trailing::Prefill)?, think })
 }
 

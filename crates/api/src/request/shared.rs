@@ -44,15 +44,48 @@ pub(super) fn lora(field: Field) -> Result<Vec<LoraScale>, ApiError> {
         .collect()
 }
 
-/// Ollama's `think`: a boolean or a level. Gemma 4 has no levels, so each of them means true.
-pub(super) fn think(field: &Field) -> Result<bool, ApiError> {
-    match &field.value {
-        Value::Bool(think) => Ok(*think),
-        Value::String(level) if matches!(level.as_str(), "low" | "medium" | "high" | "max") => {
-            Ok(true)
-        }
-        got => Err(ApiError::Think { got: got.to_string() }),
+/// Whether to think, and the most tokens of thoughts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Think {
+    pub(crate) on: bool,
+    pub(crate) budget: Option<u32>,
+}
+
+impl Think {
+    /// Thinking without a limit, or none.
+    pub(super) fn plain(on: bool) -> Self {
+        Self { on, budget: None }
     }
+
+    /// Thinking at a level. Models have no levels of their own, so that the lower ones are limits; `None` for an unknown level.
+    pub(super) fn level(level: &str) -> Option<Self> {
+        let budget = match level {
+            "minimal" => Some(512),
+            "low" => Some(2048),
+            "medium" => Some(8192),
+            "high" | "xhigh" | "max" | "ultra" => None,
+            _ => return None,
+        };
+        Some(Self { on: true, budget })
+    }
+
+    /// Sets it in a request.
+    pub(super) fn apply(think: Option<Self>, request: &mut GenerationRequest) {
+        request.think = think.map(|think| think.on);
+        request.think_budget = think.and_then(|think| think.budget);
+    }
+}
+
+/// Ollama's `think`: a boolean or a level.
+pub(super) fn think(field: &Field) -> Result<Think, ApiError> {
+    let known = match &field.value {
+        Value::Bool(think) => Some(Think::plain(*think)),
+        Value::String(level) if matches!(level.as_str(), "low" | "medium" | "high" | "max") => {
+            Think::level(level)
+        }
+        _ => None,
+    };
+    known.ok_or_else(|| ApiError::Think { got: field.value.to_string() })
 }
 
 /// Ollama's `format`: `"json"`, a schema, or absent.
@@ -82,6 +115,22 @@ pub(super) fn grammar(field: Field) -> Result<Format, ApiError> {
         _ if text.starts_with("%llguidance") => Format::Grammar(Grammar::Lark(text)),
         _ => Format::Grammar(Grammar::Gbnf(text)),
     })
+}
+
+/// A regular expression that the whole output matches.
+pub(super) fn regex(field: Field) -> Result<Format, ApiError> {
+    let text = field.string()?;
+    Ok(if text.is_empty() { Format::Text } else { Format::Grammar(Grammar::Regex(text)) })
+}
+
+/// One of several texts.
+pub(super) fn choice(field: Field) -> Result<Format, ApiError> {
+    let path = field.path.clone();
+    let texts = field.texts()?;
+    if texts.is_empty() {
+        return Err(ApiError::field(path, "a list of at least one text"));
+    }
+    Ok(Format::Grammar(Grammar::Choice(texts)))
 }
 
 /// `logprobs` and `top_logprobs` of Ollama and Chat Completions.

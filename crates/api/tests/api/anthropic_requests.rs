@@ -41,8 +41,9 @@ fn settings() {
 
 #[test]
 fn thinking_is_off_unless_enabled() {
-    let think =
-        |thinking: Value| with(json!({"thinking": thinking})).map(|r| (r.think, r.think_budget));
+    let think = |thinking: Value| {
+        with(json!({"thinking": thinking, "max_tokens": 4096})).map(|r| (r.think, r.think_budget))
+    };
     assert_eq!(think(json!(null)), Ok((Some(false), None)));
     assert_eq!(think(json!({"type": "disabled"})), Ok((Some(false), None)));
     assert_eq!(
@@ -51,6 +52,21 @@ fn thinking_is_off_unless_enabled() {
     );
     assert_eq!(think(json!({"type": "adaptive"})), Ok((Some(true), None)));
     assert!(think(json!({"type": "deep"})).is_err());
+    let effort = |effort: &str| {
+        with(json!({"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}))
+            .map(|r| r.think_budget)
+    };
+    assert_eq!(effort("low"), Ok(Some(2048)));
+    assert_eq!(effort("max"), Ok(None));
+    assert!(effort("huge").is_err());
+    let whole = json!({"thinking": {"type": "enabled", "budget_tokens": 5000}, "max_tokens": 5000});
+    assert_eq!(
+        with(whole),
+        Err(ApiError::Field {
+            field: "thinking.budget_tokens".into(),
+            expected: "less than `max_tokens`"
+        })
+    );
     assert!(with(json!({})).expect("plain").think_if_capable);
 }
 

@@ -188,6 +188,19 @@ fn formats() {
         with(json!({"json_schema": schema})).map(|r| r.format),
         Ok(Format::Schema(schema.clone()))
     );
+    for (fields, grammar) in [
+        (json!({"guided_regex": "a+"}), Grammar::Regex("a+".into())),
+        (json!({"guided_choice": ["a", "b"]}), Grammar::Choice(vec!["a".into(), "b".into()])),
+        (json!({"guided_grammar": "root ::= \"a\""}), Grammar::Gbnf("root ::= \"a\"".into())),
+    ] {
+        assert_eq!(with(fields).map(|request| request.format), Ok(Format::Grammar(grammar)));
+    }
+    let guided = with(json!({"guided_json": schema})).map(|request| request.format);
+    assert_eq!(guided, Ok(Format::Schema(schema.clone())));
+    assert_eq!(
+        refused(json!({"guided_choice": []})),
+        "`guided_choice` must be a list of at least one text"
+    );
     let two = json!({"grammar": "root ::= \"a\"", "json_schema": schema});
     assert!(refused(two).starts_with("only one of"));
 }
@@ -202,6 +215,13 @@ fn thinking() {
     assert_eq!(think(json!({"think": false})), Ok(Some(false)));
     assert_eq!(think(json!({"chat_template_kwargs": {"enable_thinking": true}})), Ok(Some(true)));
     assert!(think(json!({"reasoning_effort": "huge"})).is_err());
+    let budget = |fields: Value| with(fields).map(|request| request.think_budget);
+    assert_eq!(budget(json!({"reasoning_effort": "minimal"})), Ok(Some(512)));
+    assert_eq!(budget(json!({"reasoning": {"effort": "low"}})), Ok(Some(2048)));
+    assert_eq!(budget(json!({"think": "medium"})), Ok(Some(8192)));
+    for unlimited in [json!({"reasoning_effort": "high"}), json!({"think": true}), json!({})] {
+        assert_eq!(budget(unlimited), Ok(None));
+    }
 }
 
 #[test]

@@ -13,9 +13,15 @@ use crate::{ApiError, Dialect, Format, GenerationRequest, Input, Options, ToolCh
 pub fn messages(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let limit = fields.take("max_tokens");
+    let budget =
+        fields.peek("thinking").and_then(|thinking| thinking.get("budget_tokens")?.as_i64());
     let mut request = read(fields)?;
     let limit = limit.ok_or_else(|| ApiError::Missing { field: "max_tokens".to_owned() })?;
-    request.options.limit(Some(limit.whole(1..=i64::MAX, "a positive whole number")?));
+    let limit = limit.whole(1..=i64::MAX, "a positive whole number")?;
+    if request.think == Some(true) && budget.is_some_and(|budget| budget >= limit) {
+        return Err(ApiError::field("thinking.budget_tokens", "less than `max_tokens`"));
+    }
+    request.options.limit(Some(limit));
     request.check_end()
 }
 
@@ -56,6 +62,7 @@ fn read(mut fields: Fields) -> Result<GenerationRequest, ApiError> {
     }
     think(&mut fields, &mut request)?;
     if let Some(mut output) = fields.object("output_config")? {
+        effort(output.take("effort"), &mut request)?;
         request.format = format(output.object("format")?)?;
     } else if let Some(format_field) = fields.object("output_format")? {
         request.format = format(Some(format_field))?;
@@ -77,6 +84,17 @@ fn think(fields: &mut Fields, request: &mut GenerationRequest) -> Result<(), Api
     let range = 1..=i64::from(u32::MAX);
     let budget = thinking.whole("budget_tokens", range, "a positive whole number")?;
     request.think_budget = budget.map(|tokens| tokens as u32);
+    Ok(())
+}
+
+/// `output_config.effort`: how long thoughts may be that have no budget of their own.
+fn effort(field: Option<Field>, request: &mut GenerationRequest) -> Result<(), ApiError> {
+    let Some(field) = field else { return Ok(()) };
+    let think = field.value.as_str().and_then(shared::Think::level);
+    let think = think.ok_or_else(|| field.wrong("\"low\", \"medium\", \"high\" or \"max\""))?;
+    if request.think == Some(true) {
+        request.think_budget = request.think_budget.or(think.budget);
+    }
     Ok(())
 }
 

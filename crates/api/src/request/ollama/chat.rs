@@ -33,7 +33,8 @@ pub(super) fn common(fields: &mut Fields, request: &mut GenerationRequest) -> Re
     shared::settings(fields, request)?;
     request.options = fields.take("options").map(Options::read).transpose()?.unwrap_or_default();
     request.format = shared::ollama_format(fields.take("format"))?;
-    request.think = fields.take("think").map(|field| shared::think(&field)).transpose()?;
+    let think = fields.take("think").map(|field| shared::think(&field)).transpose()?;
+    shared::Think::apply(think, request);
     request.logprobs = shared::logprobs(fields)?;
     request.debug_render_only = fields.boolean("_debug_render_only")?.unwrap_or(false);
     Ok(())

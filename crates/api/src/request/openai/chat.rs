@@ -9,17 +9,14 @@ use crate::fields::{Field, Fields};
 use crate::{ApiError, Dialect, GenerationRequest, Input};
 
 /// Fields that would change the output and are not supported.
-const REFUSED: [(&str, &str); 10] = [
+const REFUSED: [(&str, &str); 7] = [
     ("functions", "use `tools`"),
     ("function_call", "use `tool_choice`"),
     ("audio", "only text is generated"),
     ("web_search_options", "declare a tool that searches"),
     ("prompt", "send `messages`, or use /v1/completions"),
     ("chat_template", "the model's own template is used"),
-    ("guided_json", "use `response_format`"),
-    ("guided_regex", "use `grammar`"),
-    ("guided_choice", "use `response_format` with an `enum`"),
-    ("guided_grammar", "use `grammar`"),
+    ("structured_outputs", "use `response_format`, `grammar`, `guided_regex` or `guided_choice`"),
 ];
 
 /// Parses the body of `POST /v1/chat/completions`.
@@ -44,7 +41,7 @@ pub fn chat_completions(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     request.tool_choice = choice;
     request.parallel_tool_calls = fields.boolean("parallel_tool_calls")?.unwrap_or(true);
     request.format = format::all_formats(&mut fields)?;
-    request.think = format::think(&mut fields)?;
+    shared::Think::apply(format::think(&mut fields)?, &mut request);
     request.logprobs = shared::logprobs(&mut fields)?;
     let limits = ["max_completion_tokens", "max_tokens", "n_predict"];
     extras::read(&mut fields, &mut request, &limits, 1)?;

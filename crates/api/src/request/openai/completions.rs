@@ -26,7 +26,8 @@ pub fn completions(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     request.echo = fields.boolean("echo")?.unwrap_or(false);
     request.format = format::all_formats(&mut fields)?;
     // Completions have no field for thoughts.
-    request.think = Some(format::think(&mut fields)?.unwrap_or(false));
+    let think = format::think(&mut fields)?.unwrap_or(shared::Think::plain(false));
+    shared::Think::apply(Some(think), &mut request);
     let logprobs = fields.take("logprobs").filter(|field| field.value != false);
     request.logprobs = logprobs
         .map(|field| field.whole(0..=5, "a whole number from 0 to 5"))

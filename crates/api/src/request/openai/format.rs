@@ -1,6 +1,6 @@
 //! Output formats and reasoning effort.
 
-use super::super::shared;
+use super::super::shared::{self, Think};
 use crate::fields::{Field, Fields};
 use crate::{ApiError, Format};
 
@@ -23,17 +23,29 @@ pub(super) fn response_format(field: Option<Field>) -> Result<Format, ApiError> 
     }
 }
 
-/// The format from `response_format` and llama.cpp's `grammar` and `json_schema`, of which at most one may be given.
+/// Reads a field as a format.
+type ReadFormat = fn(Field) -> Result<Format, ApiError>;
+
+/// Fields that constrain the output besides `response_format`: llama.cpp's, then vLLM's.
+const FORMATS: [(&str, ReadFormat); 6] = [
+    ("json_schema", shared::schema),
+    ("grammar", shared::grammar),
+    ("guided_json", shared::schema),
+    ("guided_grammar", shared::grammar),
+    ("guided_regex", shared::regex),
+    ("guided_choice", shared::choice),
+];
+
+/// The format from `response_format` and the fields of [`FORMATS`], of which at most one may be given.
 pub(super) fn all_formats(fields: &mut Fields) -> Result<Format, ApiError> {
-    let given = [
-        response_format(fields.take("response_format"))?,
-        fields.take("json_schema").map(shared::schema).transpose()?.unwrap_or_default(),
-        fields.take("grammar").map(shared::grammar).transpose()?.unwrap_or_default(),
-    ];
+    let mut given = vec![response_format(fields.take("response_format"))?];
+    for (name, read) in FORMATS {
+        given.extend(fields.take(name).map(read).transpose()?);
+    }
     let mut given = given.into_iter().filter(|format| *format != Format::Text);
     match (given.next(), given.next()) {
         (_, Some(_)) => Err(ApiError::Invalid {
-            message: "only one of `response_format`, `json_schema` and `grammar` can be used"
+            message: "only one of `response_format`, `json_schema`, `grammar` and vLLM's `guided_…` can be used"
                 .to_owned(),
         }),
         (format, None) => Ok(format.unwrap_or_default()),
@@ -41,7 +53,7 @@ pub(super) fn all_formats(fields: &mut Fields) -> Result<Format, ApiError> {
 }
 
 /// Whether to think: `reasoning_effort`, `reasoning.effort`, Ollama's `think` or `chat_template_kwargs.enable_thinking`.
-pub(in crate::request) fn think(fields: &mut Fields) -> Result<Option<bool>, ApiError> {
+pub(in crate::request) fn think(fields: &mut Fields) -> Result<Option<Think>, ApiError> {
     let nested = match fields.object("reasoning")? {
         Some(mut reasoning) => reasoning.take("effort"),
         None => None,
@@ -53,17 +65,19 @@ pub(in crate::request) fn think(fields: &mut Fields) -> Result<Option<bool>, Api
         return shared::think(&field).map(Some);
     }
     match fields.object("chat_template_kwargs")? {
-        Some(mut arguments) => arguments.boolean("enable_thinking"),
+        Some(mut arguments) => Ok(arguments.boolean("enable_thinking")?.map(Think::plain)),
         None => Ok(None),
     }
 }
 
-fn effort(field: &Field) -> Result<bool, ApiError> {
-    match field.value.as_str() {
-        Some("none") => Ok(false),
-        Some("minimal" | "low" | "medium" | "high" | "xhigh" | "max" | "ultra") => Ok(true),
-        _ => Err(field.wrong(
+fn effort(field: &Field) -> Result<Think, ApiError> {
+    let known = match field.value.as_str() {
+        Some("none") => Some(Think::plain(false)),
+        level => level.and_then(Think::level),
+    };
+    known.ok_or_else(|| {
+        field.wrong(
             "\"none\", \"minimal\", \"low\", \"medium\", \"high\", \"xhigh\", \"max\" or \"ultra\"",
-        )),
-    }
+        )
+    })
 }

@@ -41,7 +41,7 @@ pub fn responses(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
     let mut request = GenerationRequest::new(Dialect::OpenAi, model, input);
     request.tool_choice = choice;
     request.parallel_tool_calls = fields.boolean("parallel_tool_calls")?.unwrap_or(true);
-    request.think = format::think(&mut fields)?;
+    shared::Think::apply(format::think(&mut fields)?, &mut request);
     if let Some(mut text) = fields.object("text")? {
         request.format = format::response_format(text.take("format"))?;
     }

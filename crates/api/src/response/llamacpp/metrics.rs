@@ -32,6 +32,8 @@ pub struct Metrics {
     pub requests_deferred: u64,
     /// Average number of requests per decode pass.
     pub n_busy_slots_per_decode: f64,
+    /// The share of KV memory that running requests hold, of the model that ran last: 0 to 1.
+    pub kv_cache_usage_ratio: f64,
 }
 
 impl Metrics {
@@ -79,7 +81,7 @@ impl Metrics {
         ];
         let rate =
             |tokens: u64, seconds: f64| if seconds > 0.0 { tokens as f64 / seconds } else { 0.0 };
-        let gauges: [(&str, &str, f64); 5] = [
+        let gauges: [(&str, &str, f64); 6] = [
             (
                 "prompt_tokens_seconds",
                 "Average prompt throughput in tokens/s.",
@@ -100,6 +102,11 @@ impl Metrics {
                 "n_busy_slots_per_decode",
                 "Average number of busy slots per decode pass.",
                 self.n_busy_slots_per_decode,
+            ),
+            (
+                "kv_cache_usage_ratio",
+                "KV memory of running requests; 1 = all.",
+                self.kv_cache_usage_ratio,
             ),
         ];
         let mut text = String::new();
