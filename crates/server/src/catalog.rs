@@ -1,4 +1,4 @@
-//! What there is to serve: the store's Gemma models and the files the user named.
+//! What there is to serve: the store's models of the families we run, and the files the user named.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -100,7 +100,7 @@ pub enum ServerError {
     },
 
     /// A model of another family.
-    #[error("{} holds a {architecture:?} model; only Gemma 4, DiffusionGemma and EmbeddingGemma models are served", .path.display())]
+    #[error("{} holds a {architecture:?} model; only Gemma 3 and 4, Llama, Qwen 2 and 3, DiffusionGemma and EmbeddingGemma models are served", .path.display())]
     OtherFamily {
         /// The file.
         path: PathBuf,

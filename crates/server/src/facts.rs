@@ -3,6 +3,7 @@
 use std::{path::Path, rc::Rc};
 
 use rullama_api::Capability;
+use rullama_chat::Family;
 use rullama_gguf::{Gguf, GgufError, TensorInfo};
 use rullama_source::{FileSource, SourceError};
 use rullama_store::ConfigBlob;
@@ -32,8 +33,10 @@ pub(crate) struct Facts {
     pub(crate) embedding_length: Option<u64>,
     pub(crate) vision: bool,
     pub(crate) audio: bool,
-    /// Whether the chat template declares tools, and whether it knows thinking; none without a template.
-    template: Option<(bool, bool)>,
+    /// Whether the file brings its own chat template.
+    has_template: bool,
+    /// Whether the chat template declares tools, and whether it knows thinking.
+    tools_and_thinking: (bool, bool),
 }
 
 /// Why a header could not be read.
@@ -77,7 +80,8 @@ impl Facts {
             embedding_length: number("embedding_length"),
             vision: number("vision.block_count").is_some() || flag("clip.has_vision_encoder"),
             audio: number("audio.block_count").is_some() || flag("clip.has_audio_encoder"),
-            template: template.map(|text| (text.contains("tools"), thinks(text))),
+            has_template: template.is_some(),
+            tools_and_thinking: tools_and_thinking(&architecture, template, gguf),
             architecture,
         }
     }
@@ -96,11 +100,17 @@ impl Facts {
         if self.kind == Kind::Embedding {
             return vec![Capability::Embedding];
         }
-        // Ollama's files name a renderer in place of a template; without either, the built-in one of Gemma 4 is used.
-        let built_in = config.renderer.is_some() || self.template.is_none();
-        let (tools, thinking) = self.template.filter(|_| !built_in).unwrap_or((true, true));
-        let vision = self.vision || projectors.iter().any(|projector| projector.vision);
-        let audio = self.audio || projectors.iter().any(|projector| projector.audio);
+        // Ollama's files of Gemma 4 name a renderer in place of a template; without either, the built-in one is used.
+        let built_in = config.renderer.is_some() || !self.has_template;
+        let is_gemma4 = matches!(self.architecture.as_str(), "gemma4" | "diffusion-gemma");
+        let (tools, thinking) =
+            if built_in && is_gemma4 { (true, true) } else { self.tools_and_thinking };
+        // Of other families, encoders are not run.
+        let encodes = self.architecture == "gemma4";
+        let has = |what: fn(&Self) -> bool| {
+            encodes && (what(self) || projectors.iter().any(|projector| what(projector)))
+        };
+        let (vision, audio) = (has(|facts| facts.vision), has(|facts| facts.audio));
         let all = [
             (Capability::Completion, true),
             (Capability::Vision, vision),
@@ -115,14 +125,31 @@ impl Facts {
 /// What the runtime would take the file for.
 fn kind(architecture: &str, gguf: &Gguf) -> Kind {
     match architecture {
-        "gemma4" => Kind::Decoder,
         "diffusion-gemma" => Kind::Diffusion,
         "gemma-embedding" | "gemma-embedding2" => Kind::Embedding,
         // Early files of EmbeddingGemma are called after the decoder they were made of.
         "gemma3" if gguf.tensor("dense.0.weight").is_some() => Kind::Embedding,
+        "gemma4" | "gemma3" | "llama" | "qwen2" | "qwen3" => Kind::Decoder,
         "clip" => Kind::Projector,
         _ => Kind::Other,
     }
+}
+
+/// What the chat template of a file, or the one its tokens call for, supports.
+fn tools_and_thinking(architecture: &str, template: Option<&str>, gguf: &Gguf) -> (bool, bool) {
+    let family = match template.map(|text| (text, Family::of_template(text))) {
+        // A template of no known family is run as it is.
+        Some((text, Err(_) | Ok(None))) => return (text.contains("tools"), thinks(text)),
+        Some((_, Ok(family))) => family,
+        None => {
+            let tokens = gguf.strings("tokenizer.ggml.tokens").ok();
+            let has =
+                |text: &str| tokens.is_some_and(|tokens| tokens.iter().any(|token| token == text));
+            let usual = if architecture == "gemma3" { Family::Gemma3 } else { Family::ChatMl };
+            Some(Family::of_vocabulary(has).unwrap_or(usual))
+        }
+    };
+    family.map_or((false, false), |family| (family.has_tools(), family.thinks()))
 }
 
 fn thinks(template: &str) -> bool {

@@ -111,9 +111,9 @@ fn unusable_models_and_addresses_are_refused() {
     has(&serve(&["--model", "./nothing.gguf"]).fails(3), &["nothing.gguf"]);
     let text = FileInFolder::new("text.gguf", "no model");
     has(&serve(&["--model", text.arg()]).fails(4), &["text.gguf"]);
-    let other = rullama_gguf::Writer::new().kv("general.architecture", "llama").finish().unwrap();
+    let other = rullama_gguf::Writer::new().kv("general.architecture", "mamba").finish().unwrap();
     let other = FileInFolder::new("llama.gguf", other);
-    has(&serve(&["--model", other.arg()]).fails(4), &["llama", "Gemma 4"]);
+    has(&serve(&["--model", other.arg()]).fails(4), &["mamba", "Gemma 3 and 4"]);
     let fine = FileInFolder::new("fine.gguf", small_file().finish().unwrap());
     has(&serve(&["--model", fine.arg(), "--model", fine.arg()]).fails(1), &["fine", "NAME=PATH"]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -128,7 +128,7 @@ fn files_that_cannot_be_served() {
         PlainFile { name: "x".into(), path }
     };
     let good = write("good.gguf", &weights("gemma4", "x"));
-    let llama = write("llama.gguf", &weights("llama", "x"));
+    let other = write("mamba.gguf", &weights("mamba", "x"));
     let text = write("text.gguf", b"no model");
     let missing = PlainFile { name: "x".into(), path: folder.path().join("missing.gguf") };
     let bind = |files: &[&PlainFile]| {
@@ -139,7 +139,7 @@ fn files_that_cannot_be_served() {
     };
     bind(&[&good]).unwrap();
     assert!(
-        matches!(bind(&[&llama]), Err(ServerError::OtherFamily { architecture, .. }) if architecture == "llama")
+        matches!(bind(&[&other]), Err(ServerError::OtherFamily { architecture, .. }) if architecture == "mamba")
     );
     assert!(matches!(bind(&[&text]), Err(ServerError::Gguf { .. })));
     assert!(matches!(bind(&[&missing]), Err(ServerError::Source(_))));
