@@ -1,10 +1,8 @@
-//! Models that generate token by token: many requests at once, those with images or audio one at a time beside them.
-
-mod with_media;
+//! Models that generate token by token: many requests at once, with and without images or audio.
 
 use std::{
     cell::Cell,
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     hash::{BuildHasher, RandomState},
     rc::Rc,
     time::{Duration, Instant},
@@ -13,12 +11,12 @@ use std::{
 use pollster::block_on;
 use rullama::AdapterSet;
 use rullama_api::{
-    ApiError, Dialect, GenerationEvent, GenerationRequest, Input, ToolChoice,
+    ApiError, Dialect, GenerationEvent, GenerationRequest, Input, Media, ToolChoice,
     request::llamacpp::TokenizeRequest,
 };
-use rullama_chat::{Parser, ParserOptions};
+use rullama_chat::Parser;
 use rullama_runtime::{
-    MediaEncoders, Model, RuntimeError, Session,
+    MediaEncoders, Model, RuntimeError,
     generate::Constraint,
     model::hinted_options,
     options::{SamplingOptions, resolve_seed},
@@ -29,10 +27,9 @@ use rullama_tokenizer::{Render, Special, Tokenizer};
 
 use crate::{
     adapters::Attached,
-    calls,
     choice::{Choice, Group, Reading},
     error::of_runtime,
-    formats::Formats,
+    grammar::Formats,
     job::{Job, Task, not_for_this_model},
     load::Place,
     media::Encoded,
@@ -50,11 +47,6 @@ pub(crate) struct Decoder<'i> {
     formats: Formats,
     adapters: Attached,
     choices: HashMap<RequestId, Choice>,
-    /// Requests with images or audio, which wait for the session.
-    with_media: VecDeque<Job>,
-    session: Option<Session>,
-    /// Most soft tokens of an image that the session is made for.
-    block: usize,
     /// How long loading took, until the first request has been told.
     load_time: Duration,
 }
@@ -89,9 +81,6 @@ impl<'i> Decoder<'i> {
             formats: Formats::default(),
             adapters: Attached::new(&model, adapters, names),
             choices: HashMap::new(),
-            with_media: VecDeque::new(),
-            session: None,
-            block: 0,
             load_time: place.load_time,
             inbox,
             model,
@@ -102,31 +91,19 @@ impl<'i> Decoder<'i> {
     /// Works on jobs until the model is unloaded or its device is lost.
     pub(crate) fn serve(mut self) {
         loop {
-            let is_idle = self.choices.is_empty() && self.with_media.is_empty();
+            let is_idle = self.choices.is_empty();
             let job = if is_idle { self.inbox.wait() } else { self.inbox.next() };
             match job {
                 Some(job) => self.take(job),
                 None if is_idle => return,
                 None => {
-                    let worked = match self.with_media.pop_front() {
-                        Some(job) => self.run_with_media(&job),
-                        None => self.step(),
-                    };
-                    if let Err(error) = worked {
+                    if let Err(error) = self.step() {
                         self.lost(&error);
                         return;
                     }
                 }
             }
         }
-    }
-
-    /// Takes the jobs that have come and makes a token for every request that runs, while another one has the thread.
-    fn work_beside(&mut self) -> Result<(), ApiError> {
-        while let Some(job) = self.inbox.next() {
-            self.take(job);
-        }
-        if self.choices.is_empty() { Ok(()) } else { self.step() }
     }
 
     fn tokenizer(&self) -> Result<&Tokenizer, ApiError> {
@@ -141,8 +118,10 @@ impl<'i> Decoder<'i> {
         let Job { arrived, task } = job;
         match task {
             Task::Generate { request, events } => {
-                let job = Task::Generate { request, events };
-                self.generate(Job { arrived, task: job });
+                if let Err(error) = self.generate(&request, &events, arrived) {
+                    let _ = events.send(GenerationEvent::Failed(error));
+                    self.inbox.status.ended();
+                }
                 return;
             }
             Task::Render { request, reply } => drop(reply.send(self.render(&request))),
@@ -163,12 +142,7 @@ impl<'i> Decoder<'i> {
     }
 
     fn render(&mut self, request: &GenerationRequest) -> Result<Rendered, ApiError> {
-        let media = match &request.input {
-            Input::Chat(chat) => chat.media.clone(),
-            Input::Prompt(prompt) => prompt.media.clone(),
-            Input::Load => Vec::new(),
-        };
-        let media = block_on(self.encoded.all(&media))?;
+        let media = block_on(self.encoded.all(media(request)))?;
         // Counting is allowed beyond the context.
         let mut request = request.clone();
         request.truncate = false;
@@ -177,26 +151,16 @@ impl<'i> Decoder<'i> {
         Ok(Rendered { prompt: built.text, tokens: built.prompt.tokens.len() as u64 })
     }
 
-    /// Starts a request, or queues it where it needs the session.
-    fn generate(&mut self, job: Job) {
-        let Task::Generate { request, events } = &job.task else { return };
-        let has_media = match &request.input {
-            Input::Chat(chat) => !chat.media.is_empty(),
-            Input::Prompt(prompt) => !prompt.media.is_empty(),
-            Input::Load => false,
-        };
-        if has_media {
-            self.with_media.push_back(job);
-            return;
-        }
-        let events = events.clone();
-        let (request, arrived) = (request.clone(), job.arrived);
-        let started = build(&self.model, &request, &[], self.scheduler.context())
-            .and_then(|built| self.submit(&request, &built, &events, arrived));
-        if let Err(error) = started {
-            let _ = events.send(GenerationEvent::Failed(error));
-            self.inbox.status.ended();
-        }
+    /// Starts a request: its images and audio are encoded, its prompts wait for the scheduler.
+    fn generate(
+        &mut self,
+        request: &GenerationRequest,
+        events: &tokio::sync::mpsc::UnboundedSender<GenerationEvent>,
+        arrived: Instant,
+    ) -> Result<(), ApiError> {
+        let media = block_on(self.encoded.all(media(request)))?;
+        let built = build(&self.model, request, &media, self.scheduler.context())?;
+        self.submit(request, &built, events, arrived)
     }
 
     /// Submits all replies of a request; none of them runs if one cannot.
@@ -271,7 +235,8 @@ impl<'i> Decoder<'i> {
         options.top_logprobs = request.logprobs.unwrap_or(0);
         if request.tool_choice == ToolChoice::None && !request.tools().is_empty() {
             // Not declaring tools is not enough for models that have learned to call some.
-            options.suppress.extend(self.tokenizer()?.id_of(calls::OPEN));
+            let template = self.model.template().map_err(|error| of_runtime(&error))?;
+            options.suppress.extend(self.tokenizer()?.id_of(template.output().call_markers()[0]));
         }
         if request.options.ignore_eos == Some(true) {
             options.suppress.extend(self.tokenizer()?.end_of_generation());
@@ -285,10 +250,10 @@ impl<'i> Decoder<'i> {
         built: &Built,
     ) -> Result<Option<Box<dyn Constraint>>, ApiError> {
         let failed = |error: RuntimeError| of_runtime(&error);
-        if let Some(call) = &built.call {
-            return Ok(Some(call.constraint(&self.model).map_err(failed)?));
-        }
         let tokenizer = self.model.tokenizer().map_err(failed)?;
+        if let Some((grammar, _)) = &built.call {
+            return self.formats.lark(tokenizer, grammar).map(Some);
+        }
         self.formats.constraint(tokenizer, &request.format)
     }
 
@@ -311,6 +276,9 @@ impl<'i> Decoder<'i> {
         for (id, update) in updates {
             self.told(id, update);
         }
+        let stats = self.scheduler.stats();
+        let usage = stats.pages_reserved as f64 / stats.pages.max(1) as f64;
+        self.inbox.registry().count(|metrics| metrics.kv_cache_usage_ratio = usage);
         stepped.map(drop).map_err(|error| of_runtime(&error))
     }
 
@@ -349,8 +317,7 @@ impl<'i> Decoder<'i> {
     fn ended(&self) {
         let bytes =
             self.model.gpu_bytes() + self.scheduler.stats().gpu_bytes + self.encoded.gpu_bytes();
-        let session = self.session.as_ref().map_or(0, Session::gpu_bytes);
-        self.inbox.status.grown(bytes + session);
+        self.inbox.status.grown(bytes);
         self.inbox.status.ended();
     }
 
@@ -360,9 +327,15 @@ impl<'i> Decoder<'i> {
         for (_, mut choice) in self.choices.drain() {
             choice.fail(error.clone());
         }
-        for job in self.with_media.drain(..) {
-            job.task.fail(error.clone());
-        }
+    }
+}
+
+/// The images and audio of a request.
+fn media(request: &GenerationRequest) -> &[Media] {
+    match &request.input {
+        Input::Chat(chat) => &chat.media,
+        Input::Prompt(prompt) => &prompt.media,
+        Input::Load => &[],
     }
 }
 
@@ -373,20 +346,17 @@ fn seed(request: &GenerationRequest, index: u32) -> u32 {
 
 /// How the reply to a prompt is read.
 fn reading(request: &GenerationRequest, built: &Built) -> Reading {
-    let parser = built.call.as_ref().map(|call| {
-        let mut parser =
-            Parser::new(ParserOptions { tools: request.tools().to_vec(), ..Default::default() });
-        // Nothing is said before a call is complete.
-        parser.push(&call.prefix, &mut Vec::new());
-        parser
-    });
+    // Constrained replies come as plain text.
+    let parser = built.call.as_ref().map(|(_, options)| Parser::new(options.clone()));
     let is_generate = request.dialect == Dialect::Ollama
         && matches!(&request.input, Input::Prompt(prompt) if !prompt.raw);
     Reading {
         stops: request.options.stop.clone().unwrap_or_default(),
         parser,
         one_call: !request.parallel_tool_calls,
-        context: is_generate.then(|| built.prompt.tokens.clone()),
+        // Images and audio have no tokens that a client could send back.
+        context: (is_generate && built.prompt.media.is_empty())
+            .then(|| built.prompt.tokens.clone()),
         echo: request.echo.then(|| built.text.clone()),
     }
 }

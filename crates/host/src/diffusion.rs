@@ -4,7 +4,7 @@ use std::{cell::Cell, ops::ControlFlow, rc::Rc, time::Instant};
 
 use pollster::block_on;
 use rullama::CacheType;
-use rullama_api::{ApiError, GenerationEvent, GenerationRequest, Input, PromptText};
+use rullama_api::{ApiError, GenerationEvent, GenerationRequest, Input, PromptText, ToolChoice};
 use rullama_runtime::{
     Denoiser, RuntimeError,
     denoise::{Denoising, USUAL_BLOCKS, WriteOptions, Writing},
@@ -112,6 +112,15 @@ fn generate(
     };
     if request.format != rullama_api::Format::Text || request.logprobs.is_some() {
         let message = "diffusion models support neither JSON formats nor log-probabilities";
+        return fail(&group.events, ApiError::Invalid { message: message.to_owned() });
+    }
+    let must_call = match &request.tool_choice {
+        ToolChoice::Required | ToolChoice::Named(_) => true,
+        ToolChoice::Allowed { required, .. } => *required,
+        ToolChoice::Auto | ToolChoice::None => false,
+    };
+    if must_call || request.lora.as_ref().is_some_and(|lora| !lora.is_empty()) {
+        let message = "diffusion models support neither demanded tool calls nor LoRA adapters";
         return fail(&group.events, ApiError::Invalid { message: message.to_owned() });
     }
     let prompts = match prompts(denoiser, request) {

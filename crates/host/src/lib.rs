@@ -1,8 +1,8 @@
 //! The engine of rullama's server: loads models on demand, one thread each, and runs many requests on them at once.
 //!
 //! A [`Host`] implements the server's `Engine`. Models are loaded by the first request that names them and unloaded when they have been idle for their
-//! `keep_alive`, or when another one needs their memory. Text requests share a scheduler (continuous batching); requests with images or audio run
-//! in a session beside it; diffusion and embedding models take one request after another.
+//! `keep_alive`, or when another one needs their memory. Requests share a scheduler (continuous batching); diffusion and embedding models take one
+//! request after another.
 
 mod adapters;
 mod calls;
@@ -11,7 +11,7 @@ mod decoder;
 mod diffusion;
 mod embedder;
 mod error;
-mod formats;
+mod grammar;
 mod host;
 mod job;
 mod load;

@@ -3,25 +3,22 @@
 use rullama_api::{
     ApiError, ChatInput, Dialect, GenerationRequest, Input, Prefill, PromptInput, PromptText,
 };
-use rullama_chat::{Conversation, Message};
+use rullama_chat::{Conversation, Message, Output, ParserOptions};
 use rullama_runtime::{
     EncodedMedia, Model, RuntimeError,
     generate::{ChatOptions, Prompt, prompt_with},
 };
 use rullama_tokenizer::Special;
 
-use crate::{
-    calls::{self, DemandedCall},
-    error::of_runtime,
-};
+use crate::{calls, error::of_runtime, grammar::call_grammar};
 
 /// A prompt, and what is known about its reply.
 pub(crate) struct Built {
     pub(crate) prompt: Prompt,
     /// The prompt as text, where somebody wants to see it.
     pub(crate) text: String,
-    /// A call that the reply must make.
-    pub(crate) call: Option<DemandedCall>,
+    /// The grammar of a call that the reply must make, and how its text is parsed.
+    pub(crate) call: Option<(String, ParserOptions)>,
 }
 
 /// The prompts of a request, within a context of so many tokens.
@@ -63,6 +60,10 @@ fn of_text(
         continue_from(&mut built.prompt, &input.context, model.tokenizer().map_err(failed)?.bos());
         return Ok(built);
     }
+    if !input.media.is_empty() {
+        let message = "a raw prompt cannot have images or audio: send messages".to_owned();
+        return Err(ApiError::Invalid { message });
+    }
     let (prompt, text) = match prompt {
         PromptText::Text(text) => (Prompt::text(model, text).map_err(failed)?, text.clone()),
         PromptText::Tokens(tokens) => (Prompt::tokens(tokens.clone()), String::new()),
@@ -87,10 +88,13 @@ fn of_chat(
     context: usize,
 ) -> Result<Built, ApiError> {
     let mut conversation = chat.conversation.clone();
-    let call = calls::apply(&request.tool_choice, &mut conversation);
-    if call.is_some() || chat.prefill.is_some() {
-        // The reply begins where the prompt ends: there is no place for a thought.
-        conversation.thinking = false;
+    let must_call = calls::apply(&request.tool_choice, &mut conversation);
+    let failed = |error: RuntimeError| of_runtime(&error);
+    let output = model.template().map_err(failed)?.output();
+    if let Some(prefill) = &chat.prefill {
+        // The reply begins where the prompt ends: there is no place for a thought. ChatML's prompt has an empty one without thinking,
+        // which the thought of the beginning replaces.
+        conversation.thinking = output == Output::Tagged && prefill.thinking.is_some();
     }
     let mut media = media;
     loop {
@@ -100,7 +104,20 @@ fn of_chat(
         if fits || !request.truncate {
             let mut prompt = built.map_err(|error| of_runtime(&error))?;
             let mut text = rendered(model, &conversation)?;
-            append(model, &mut prompt, &mut text, chat.prefill.as_ref(), call.as_ref())?;
+            prompt.thought_limit = request
+                .think_budget
+                .filter(|_| conversation.thinking)
+                .map(|tokens| tokens as usize);
+            if let Some(prefill) = &chat.prefill {
+                append(model, &mut prompt, &mut text, prefill, output)?;
+            }
+            let tools = conversation.tools;
+            let call = if must_call {
+                let grammar = call_grammar(output, &tools, model.tokenizer().map_err(failed)?)?;
+                Some((grammar, ParserOptions { output, tools, ..ParserOptions::default() }))
+            } else {
+                None
+            };
             return Ok(Built { prompt, text, call });
         }
         let Some(dropped) = drop_oldest(&mut conversation) else {
@@ -117,30 +134,33 @@ fn rendered(model: &Model, conversation: &Conversation) -> Result<String, ApiErr
     Ok(rendered.map_err(|error| invalid(error.to_string()))?.text())
 }
 
-/// Adds the beginning of the reply, or of the call it must make.
+/// Adds the beginning of the reply.
 fn append(
     model: &Model,
     prompt: &mut Prompt,
     text: &mut String,
-    prefill: Option<&Prefill>,
-    call: Option<&DemandedCall>,
+    Prefill { thinking, text: begun }: &Prefill,
+    output: Output,
 ) -> Result<(), ApiError> {
     let tokenizer = model.tokenizer().map_err(|error| of_runtime(&error))?;
-    if let Some(Prefill { thinking, text: begun }) = prefill {
-        if let Some(thought) = thinking {
-            prompt.tokens.extend(tokenizer.encode("<|channel>thought\n", Special::Parse));
-            prompt.tokens.extend(tokenizer.encode(thought, Special::None));
-            prompt.tokens.extend(tokenizer.encode("<channel|>", Special::Parse));
-            text.push_str(&format!("<|channel>thought\n{thought}<channel|>"));
+    let ([open, close], label) = output.thought_markers();
+    if let Some(thought) = thinking.as_ref().filter(|_| !open.is_empty()) {
+        // As the templates write them: ChatML has line breaks around the thought.
+        let close =
+            if output == Output::Tagged { format!("\n{close}\n\n") } else { close.to_owned() };
+        let parts = [
+            (format!("{open}{label}"), Special::Parse),
+            (thought.clone(), Special::None),
+            (close, Special::Parse),
+        ];
+        for (part, special) in parts {
+            prompt.tokens.extend(tokenizer.encode(&part, special));
+            text.push_str(&part);
         }
-        prompt.tokens.extend(tokenizer.encode(begun, Special::None));
-        text.push_str(begun);
-    } else if let Some(call) = call {
-        prompt.tokens.extend(tokenizer.encode(&call.prefix, Special::Parse));
-        text.push_str(&call.prefix);
-        // The call begins in the prompt, so that its parser must see that, too.
-        prompt.parser = None;
+        prompt.thinks = false;
     }
+    prompt.tokens.extend(tokenizer.encode(begun, Special::None));
+    text.push_str(begun);
     Ok(())
 }
 

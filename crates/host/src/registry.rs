@@ -22,6 +22,9 @@ use crate::{
 /// A pause while all loaded models are busy.
 const BUSY: Duration = Duration::from_millis(20);
 
+/// Stack of a model's thread: grammars of requests are compiled recursively.
+const STACK: usize = 64 << 20;
+
 /// All models, and what their threads share.
 pub(crate) struct Registry {
     pub(crate) options: HostOptions,
@@ -293,7 +296,8 @@ impl Registry {
             load::run(inbox, &model, context);
         };
         // Without a thread the inbox is dropped, which ends its jobs with an error.
-        let _ = thread::Builder::new().name("model".to_owned()).spawn(start);
+        let thread = thread::Builder::new().name("model".to_owned()).stack_size(STACK);
+        let _ = thread.spawn(start);
     }
 
     /// Unloads a model as soon as its requests are done.

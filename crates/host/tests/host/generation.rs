@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::server::{Running, golden, request};
+use crate::server::{Running, request};
 
 const SUM: &str = "What is 23 + 45?";
 
@@ -166,44 +166,6 @@ fn calls_that_are_demanded_are_made() {
 }
 
 #[test]
-fn images_and_audio() {
-    use std::fmt::Write as _;
-    let encode = |name: &str| {
-        let mut text = String::new();
-        let bytes = std::fs::read(golden(name)).unwrap();
-        const LETTERS: &[u8; 64] =
-            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        for three in bytes.chunks(3) {
-            let bits = three.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
-            let bits = bits << (8 * (3 - three.len()));
-            for place in 0..=three.len() {
-                let _ = write!(
-                    text,
-                    "{}",
-                    char::from(LETTERS[(bits >> (18 - 6 * place) & 63) as usize])
-                );
-            }
-        }
-        text
-    };
-    let ask = |text: &str, file: String| {
-        let message = json!({ "role": "user", "content": text, "images": [file] });
-        let request = json!({
-            "model": "demo", "messages": [message], "stream": false, "think": false, "options": { "temperature": 0 },
-        });
-        server().post("/api/chat", &request)["message"]["content"].as_str().unwrap().to_owned()
-    };
-    let seen = ask("What is in the picture?", encode("demo/picture-1.png"));
-    assert!(seen.contains("green triangles"), "{seen}");
-    let heard = ask("Which digit do you hear?", encode("demo/digit-6-Michael.wav"));
-    assert_eq!(heard, "6");
-    let (status, text) = server().send("/api/chat", &json!({
-        "model": "demo", "messages": [{ "role": "user", "content": "?", "images": ["iVBORw0KGgo="] }],
-    }));
-    assert_eq!(status, 400, "an image that is broken: {text}");
-}
-
-#[test]
 fn prompts_that_do_not_fit() {
     let long = "word ".repeat(6000);
     let (status, text) = server().send("/v1/chat/completions", &request(&long, json!({})));
@@ -276,4 +238,7 @@ fn embeddings_and_diffusion() {
     let reply = server.post("/v1/completions", &diffusion);
     assert!(reply["choices"][0]["text"].is_string(), "{reply}");
     assert!(reply["usage"]["completion_tokens"].as_u64().unwrap() <= 8);
+    let adapted = json!({ "model": "diffusion", "prompt": "x", "raw": true, "lora": [{ "id": 0, "scale": 1 }] });
+    let (status, text) = server.send("/v1/completions", &adapted);
+    assert_eq!(status, 400, "what cannot be done is refused: {text}");
 }

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, too, fail by panicking")]
 
+mod batching;
+mod constraints;
+mod families;
 mod generation;
 mod memory;
 mod server;

@@ -16,13 +16,23 @@ pub(crate) struct Running {
     thread: Option<thread::JoinHandle<()>>,
 }
 
+/// Random models of all families that the runtime knows.
+pub(crate) const FAMILIES: [(&str, &str); 6] = [
+    ("gemma4", "gguf/micro-e2b-Q8_0.gguf"),
+    ("gemma3", "gguf/micro-g3-Q4_0.gguf"),
+    ("llama3", "gguf/micro-llama3-Q8_0.gguf"),
+    ("smollm2", "gguf/micro-llama-Q4_1.gguf"),
+    ("qwen2", "gguf/micro-qwen2-Q8_0.gguf"),
+    ("qwen3", "gguf/micro-qwen3-Q8_0.gguf"),
+];
+
 /// A file of the reference data.
 pub(crate) fn golden(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../goldens").join(name)
 }
 
 impl Running {
-    /// Serves the demo model as `demo` and `twin`, an embedding model and a diffusion model.
+    /// Serves the demo model as `demo` and `twin`, an embedding model, a diffusion model, and small models of every family.
     pub(crate) fn start(change: impl FnOnce(&mut HostOptions)) -> Self {
         let demo = NamedTempFile::new().unwrap();
         std::fs::write(demo.path(), rullama::demo_gguf().unwrap()).unwrap();
@@ -34,12 +44,14 @@ impl Running {
         options.engine = Some(Arc::clone(&host) as _);
         options.limits.drain = Duration::from_millis(100);
         let file = |name: &str, path: PathBuf| PlainFile { name: name.into(), path };
+        let small = FAMILIES.map(|(name, path)| file(name, golden(path)));
         options.files = vec![
             file("demo", demo.path().into()),
             file("twin", demo.path().into()),
             file("embedder", golden("embedding/first-BF16.gguf")),
             file("diffusion", golden("diffusion/micro-diffusion-BF16.gguf")),
         ];
+        options.files.extend(small);
         let runtime = Runtime::new().unwrap();
         let server = runtime.block_on(Server::bind(options)).unwrap();
         let address = server.address();
