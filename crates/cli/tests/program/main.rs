@@ -18,6 +18,10 @@ mod models;
 mod packed;
 mod perplexity;
 mod program;
+mod pull;
+#[allow(dead_code, reason = "shared with the tests of `rullama-pull`")]
+#[path = "../../../pull/tests/it/registry.rs"]
+mod registry;
 mod render;
 mod run;
 mod run_media;
