@@ -3,7 +3,8 @@
 use anyhow::{Result, bail};
 
 use crate::{
-    command::{root, say, sh, sh_with, target},
+    command::{root, say, sh_with},
+    python,
     serving::Serving,
     test::program,
 };
@@ -20,35 +21,40 @@ pub(crate) fn clients(options: &[&str]) -> Result<()> {
         [] => (true, true),
         ["node"] => (true, false),
         ["python"] => (false, true),
-        _ => bail!("usage: cargo xtask clients [node | python]"),
+        ["quick"] => return quick(),
+        _ => bail!("usage: cargo xtask clients [node | python | quick]"),
     };
-    let models = [("embedder", "embedding/first-BF16.gguf")];
-    let serving = Serving::start(&program()?, &models, &["--device", "cpu"])?;
+    let serving = serving()?;
     let url = [("RULLAMA_URL", serving.url.clone())];
     if node {
-        let folder = root().join("clients/node");
-        sh_with(&folder, &[], "npm", &["install", "--no-audit", "--no-fund"])?;
-        sh_with(&folder, &url, "npm", &["test"])?;
+        npm("test", &serving)?;
     }
     if python {
         let folder = root().join("clients/python");
         for (list, tests) in PYTHON {
             let pytest = [&["-m", "pytest", "-q"], tests].concat();
-            sh_with(&folder, &url, &installed(list)?, &pytest)?;
+            let name = list.trim_end_matches(".txt");
+            let python = python::installed(name, &format!("clients/python/{list}"))?;
+            sh_with(&folder, &url, &python, &pytest)?;
         }
     }
     say("all clients understand the server");
     Ok(())
 }
 
-/// A Python with the clients of a list, beside what cargo builds.
-fn installed(list: &str) -> Result<String> {
-    let place = target().join("clients").join(list.trim_end_matches(".txt"));
-    let python = place.join("bin/python").display().to_string();
-    if !place.is_dir() {
-        sh("python3", &["-m", "venv", &place.display().to_string()])?;
-    }
-    let list = format!("clients/python/{list}");
-    sh(&python, &["-m", "pip", "install", "-q", "-r", &list])?;
-    Ok(python)
+/// A few requests of every client of npm, which CI has time for: text, streams and tools.
+pub(crate) fn quick() -> Result<()> {
+    npm("quick", &serving()?)
+}
+
+fn serving() -> Result<Serving> {
+    let models = [("embedder", "embedding/first-BF16.gguf")];
+    Serving::start(&program()?, &models, &["--device", "cpu"])
+}
+
+/// Runs a script of the npm clients.
+fn npm(script: &str, serving: &Serving) -> Result<()> {
+    let folder = root().join("clients/node");
+    sh_with(&folder, &[], "npm", &["ci", "--no-audit", "--no-fund"])?;
+    sh_with(&folder, &[("RULLAMA_URL", serving.url.clone())], "npm", &["run", script])
 }

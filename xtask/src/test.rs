@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use crate::{
     background::Background,
+    clients,
     command::{root, say, sh, sh_with, target},
     deny, drill, drivers, package, peft, platforms,
     setup::{self, WASI},
@@ -44,6 +45,7 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     sh_with(&root(), &variables, "cargo", &[&all[..], &["--lib", "--bins", "--tests"]].concat())?;
     sh("cargo", &[&all[..], &["--doc"]].concat())?;
     drill::short(&variables)?;
+    clients::quick()?;
     python.finish()?;
     peft::peft()?;
     web.finish()?;
