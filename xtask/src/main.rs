@@ -13,6 +13,8 @@ mod load;
 mod package;
 mod peft;
 mod platforms;
+mod python;
+mod ray;
 mod real_model;
 mod run;
 mod serving;
@@ -28,7 +30,7 @@ use anyhow::{Result, bail};
 /// A task: its name, its options, and what it does.
 type Task = (&'static str, &'static str, &'static str);
 
-const TASKS: [Task; 25] = [
+const TASKS: [Task; 26] = [
     (
         "test",
         "[--every-driver | --hardware]",
@@ -96,13 +98,18 @@ const TASKS: [Task; 25] = [
     ),
     (
         "clients",
-        "[node | python]",
+        "[node | python | quick]",
         "let clients of npm and PyPI (Ollama, OpenAI, Anthropic, AI SDK, LangChain, LiteLLM) talk to the server",
     ),
     (
         "load",
         "[--requests N]",
         "send 2,000 requests of 64 clients, some of which leave or send nonsense, to a server with a tiny model",
+    ),
+    (
+        "ray",
+        "",
+        "run deploy/ray with Ray from PyPI: 500 requests on two replicas, one of which is killed, and batch jobs",
     ),
     ("peft", "", "check that PEFT loads adapters that rullama trains and converts"),
     ("peft-setup", "", "install PEFT and a PyTorch without CUDA"),
@@ -167,6 +174,7 @@ fn main() -> Result<()> {
         ["platforms"] => platforms::platforms(),
         ["clients", options @ ..] => clients::clients(options),
         ["load", options @ ..] => load::load(options),
+        ["ray"] => ray::ray(),
         ["drill", options @ ..] => drill::drill(options),
         ["real-model"] => real_model::real_model(&[]),
         ["hardware", options @ ..] => hardware::hardware(options),
