@@ -46,7 +46,9 @@ pub(crate) fn load(options: &[&str]) -> Result<()> {
     ));
     if let (Some(before), Some(after)) = (before, after) {
         let growth = after.saturating_sub(before);
-        say(&format!("memory: {before} kB before, {after} kB after"));
+        say(&format!(
+            "no reply lost, all KV pages back; memory: {before} kB before, {after} kB after"
+        ));
         ensure!(growth <= MOST_GROWTH, "the server kept {growth} kB");
     }
     Ok(())
@@ -133,7 +135,7 @@ fn request(address: &str, number: usize) -> Result<Option<Duration>> {
     Ok(Some(start.elapsed()))
 }
 
-/// Waits until the server has nothing left to do.
+/// Waits until the server has nothing left to do and all KV memory is back.
 fn settled(address: &str) -> Result<()> {
     let start = Instant::now();
     loop {
@@ -142,10 +144,13 @@ fn settled(address: &str) -> Result<()> {
         let mut text = String::new();
         stream.read_to_string(&mut text)?;
         let is_zero = |name: &str| text.contains(&format!("llamacpp:{name} 0\n"));
-        if is_zero("requests_processing") && is_zero("requests_deferred") {
+        if ["requests_processing", "requests_deferred", "kv_cache_usage_ratio"]
+            .iter()
+            .all(|name| is_zero(name))
+        {
             return Ok(());
         }
-        ensure!(start.elapsed() < Duration::from_secs(60), "requests are left: {text}");
+        ensure!(start.elapsed() < Duration::from_secs(60), "requests or KV pages are left: {text}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
