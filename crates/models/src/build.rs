@@ -9,8 +9,8 @@ use rullama_engine::{
 
 use crate::{
     adapted::{Adapted, FactorGroup, PendingLora},
+    decoder::Inputs,
     folded_lora::FoldedLora,
-    gemma4::Inputs,
     tensors::Catalog,
     training::Training,
 };

@@ -5,7 +5,9 @@
 
 mod adapted;
 mod build;
+pub mod decoder;
 pub mod embedding;
+mod encoder;
 mod error;
 pub mod family;
 mod folded_lora;
@@ -15,6 +17,7 @@ mod tensors;
 mod training;
 
 pub use adapted::{Adapted, FactorGroup};
+pub use encoder::EncoderGraph;
 pub use error::ModelError;
 pub use folded_lora::{FoldedLora, FoldedLoraGraph, folded_lora_graph};
 pub use tensors::{Catalog, Expected};

@@ -7,10 +7,10 @@ use rullama_engine::{
 use rullama_gguf::DType;
 use rullama_models::{
     Adapted, Catalog, Expected,
-    family::GEMMA4,
-    gemma4::{
+    decoder::{
         Config, Experts, Kind, Layer, Pass, PassInput, PassOutput, PerLayer, Rope, adapted_decoder,
     },
+    family::GEMMA4,
 };
 
 struct Variant {

@@ -12,8 +12,8 @@ use rullama_engine::{
 use rullama_gguf::{DType, Gguf, TensorInfo, Value, Writer, quant::quantize};
 use rullama_models::{
     Catalog, ModelError,
+    decoder::{Pass, PassInput, PassOutput, decoder},
     family::{Family, dense},
-    gemma4::{Pass, PassInput, PassOutput, decoder},
 };
 use rullama_source::MemorySource;
 

@@ -15,7 +15,7 @@ use rullama_engine::{
 use rullama_gguf::{DType, Gguf};
 use rullama_models::{
     Adapted, Catalog, FactorGroup,
-    gemma4::{
+    decoder::{
         Config, MATRICES, Pass, PassInput, PassOutput, ROUTED, adapted_decoder, expert_graph,
     },
 };

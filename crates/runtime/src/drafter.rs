@@ -10,10 +10,8 @@ use rullama_engine::{
 use rullama_gguf::Gguf;
 use rullama_models::{
     Catalog, ModelError,
-    gemma4::{
-        Inputs, Kind,
-        assistant::{DraftConfig, DraftInputs, DraftPass, PREFIX, draft},
-    },
+    decoder::{Inputs, Kind},
+    gemma4::assistant::{DraftConfig, DraftInputs, DraftPass, PREFIX, draft},
 };
 
 use crate::{

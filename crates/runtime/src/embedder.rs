@@ -17,8 +17,8 @@ use rullama_engine::{
 use rullama_gguf::{Gguf, Optional};
 use rullama_models::{
     Catalog,
+    decoder::Kind,
     embedding::{EmbeddingConfig, EmbeddingInputs, Pooling, embedding},
-    gemma4::Kind,
 };
 use rullama_tokenizer::{Special, Tokenizer};
 

@@ -5,7 +5,7 @@
 
 mod pages;
 
-use rullama_models::gemma4::{Kind, PoolShape};
+use rullama_models::decoder::{Kind, PoolShape};
 
 use crate::{error::RuntimeError, session::MediaDigest};
 use pages::{BlockTable, Pages};
@@ -221,7 +221,7 @@ impl KvPool {
 
 #[cfg(test)]
 mod tests {
-    use rullama_models::gemma4::{PoolPages, PoolShape};
+    use rullama_models::decoder::{PoolPages, PoolShape};
 
     use super::{KvPool, PromptKey};
     use crate::{error::RuntimeError, session::MediaDigest};

@@ -21,7 +21,7 @@ use rullama_engine::{
     graph::Element,
 };
 use rullama_gguf::Gguf;
-use rullama_models::{Catalog, gemma4::Config};
+use rullama_models::{Catalog, decoder::Config};
 use rullama_tokenizer::Tokenizer;
 
 pub use capability::Capability;

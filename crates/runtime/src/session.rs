@@ -18,7 +18,7 @@ mod trace;
 use std::collections::VecDeque;
 
 use rullama_engine::executor::{Memory, Results};
-use rullama_models::gemma4::{Config, Decoder, Pass, adapted_decoder};
+use rullama_models::decoder::{Config, Decoder, Pass, adapted_decoder};
 
 pub use draft::{DraftCounts, DraftOptions, DraftSource, DraftTrace, MOST_DRAFTS, USUAL_DRAFTS};
 pub(crate) use lookup::look_up;

@@ -3,7 +3,7 @@
 use rullama_adapter::{Adapter, Format, Pair, module};
 use rullama_models::{
     Learned,
-    gemma4::{gradient_of, trainable},
+    decoder::{gradient_of, trainable},
 };
 use rullama_runtime::Model;
 

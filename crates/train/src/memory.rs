@@ -5,7 +5,7 @@ use rullama_engine::{
     gpu::{self, STAGING_BYTES, work_bytes},
     graph::Graph,
 };
-use rullama_models::gemma4::{TrainPass, train_graph};
+use rullama_models::decoder::{TrainPass, train_graph};
 use rullama_runtime::Model;
 
 use crate::{

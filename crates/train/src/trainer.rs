@@ -10,7 +10,7 @@ use rullama_engine::{
 };
 use rullama_models::{
     Parameter,
-    gemma4::{Inputs, TrainPass, train_graph},
+    decoder::{Inputs, TrainPass, train_graph},
 };
 use rullama_runtime::Model;
 

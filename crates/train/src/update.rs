@@ -4,7 +4,7 @@ use rullama_engine::{
     graph::{Graph, Type},
     ops::{AdamWStep, Trained},
 };
-use rullama_models::{Parameter, gemma4::gradient_of};
+use rullama_models::{Parameter, decoder::gradient_of};
 
 /// Input: the values of an [`AdamWStep`].
 pub(crate) const SETTINGS: &str = "settings";

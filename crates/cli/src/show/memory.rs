@@ -2,7 +2,7 @@
 
 use rullama::Location;
 use rullama_gguf::Gguf;
-use rullama_models::{Catalog, gemma4::Config};
+use rullama_models::{Catalog, decoder::Config};
 use rullama_runtime::{
     MediaEncoders,
     model::{LoadOptions, MemoryUse, ModelKind},

@@ -101,7 +101,7 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
 
 /// Names of all trainable weights in layers, without layer numbers.
 fn projections(model: &Model) -> Vec<String> {
-    let all = rullama_models::gemma4::trainable(model.config(), model.catalog());
+    let all = rullama_models::decoder::trainable(model.config(), model.catalog());
     let kinds = all.iter().filter_map(|name| Some(name.strip_prefix("blk.")?.split_once('.')?.1));
     let mut kinds: Vec<String> = kinds.map(str::to_owned).collect();
     kinds.sort_unstable();

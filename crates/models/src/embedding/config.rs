@@ -6,8 +6,8 @@ use rullama_engine::ops::{Attention, HeadNormRope};
 use rullama_gguf::Gguf;
 
 use crate::{
+    decoder::{Kind, Rope, expected::List},
     error::ModelError,
-    gemma4::{Kind, Rope, expected::List},
     keys::Keys,
     tensors::Expected,
 };

@@ -6,7 +6,7 @@ use rullama_engine::{
 };
 
 use super::{EmbeddingConfig, EmbeddingLayer};
-use crate::{build::Build, gemma4::Kind, tensors::Catalog};
+use crate::{build::Build, decoder::Kind, tensors::Catalog};
 
 /// Names of inputs that the host writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use rullama_gguf::{Array, Gguf, Optional, Value};
 
 use super::{Family, llama::linear_factor};
 use crate::{
+    decoder::{Config, Kind, Layer, Rope},
     error::ModelError,
-    gemma4::{Config, Kind, Layer, Rope},
     keys::Keys,
 };
 

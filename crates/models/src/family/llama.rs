@@ -8,8 +8,8 @@ use rullama_gguf::{Gguf, Optional};
 
 use super::Family;
 use crate::{
+    decoder::{Config, Kind, Layer, Rope},
     error::ModelError,
-    gemma4::{Config, Kind, Layer, Rope},
     keys::Keys,
 };
 

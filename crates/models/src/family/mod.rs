@@ -1,17 +1,20 @@
 //! Families of decoders. A family is a page: a description of what its layers compute, and a function that reads its keys. One builder
-//! ([`crate::gemma4`]) writes the graphs of all of them.
+//! ([`crate::decoder`]) writes the graphs of all of them.
 //!
 //! To add a family, write a page with a [`Family`] and its `read` function, and name it in [`Family::ALL`].
 
 mod gemma3;
+mod gemma4;
 mod llama;
 
 use rullama_engine::ops::{Activation, RopePairs};
 use rullama_gguf::Gguf;
 
-use crate::{error::ModelError, gemma4::Config, keys::Keys};
+use crate::{decoder::Config, error::ModelError};
 
 pub use gemma3::GEMMA3;
+pub use gemma4::GEMMA4;
+pub(crate) use gemma4::read as read_gemma4;
 pub use llama::{LLAMA, QWEN2, QWEN3, dense};
 
 /// What sets the decoders of a family apart.
@@ -60,17 +63,3 @@ impl PartialEq for Family {
         self.architecture == other.architecture
     }
 }
-
-/// Gemma 4: all norms there are, scores that need no scale, a soft cap of logits; some models share KV caches among layers, have inputs for
-/// each layer, or a mixture of experts.
-pub static GEMMA4: Family = Family {
-    architecture: "gemma4",
-    post_norms: true,
-    qk_norm: true,
-    v_norm: true,
-    pairs: RopePairs::Halves,
-    activation: Activation::Gelu,
-    scaled_embeddings: true,
-    skips_tensors: true,
-    read: |_, gguf| Config::of_keys(&Keys { gguf, prefix: "gemma4" }),
-};

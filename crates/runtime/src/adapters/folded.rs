@@ -9,7 +9,7 @@ use rullama_engine::{
     graph::Step,
 };
 use rullama_gguf::DType;
-use rullama_models::{folded_lora_graph, gemma4::Decoder};
+use rullama_models::{decoder::Decoder, folded_lora_graph};
 
 use super::{factors, write_one};
 use crate::{error::RuntimeError, model::Model};

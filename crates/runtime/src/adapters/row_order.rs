@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use rullama_adapter::{Adapter, Format};
 use rullama_engine::ops::RopePairs;
 use rullama_gguf::Gguf;
-use rullama_models::gemma4::Config;
+use rullama_models::decoder::Config;
 
 use crate::{error::RuntimeError, model::Model};
 

@@ -11,10 +11,8 @@ use rullama_engine::{
 use rullama_gguf::{Gguf, TensorInfo};
 use rullama_models::{
     Catalog,
-    gemma4::{
-        Pass, PassInput, PassOutput, decoder,
-        diffusion::{CanvasPass, DiffusionConfig, canvas},
-    },
+    decoder::{Pass, PassInput, PassOutput, decoder},
+    gemma4::diffusion::{CanvasPass, DiffusionConfig, canvas},
 };
 use rullama_tokenizer::Tokenizer;
 

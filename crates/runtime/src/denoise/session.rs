@@ -9,9 +9,9 @@ use rullama_engine::{
     graph::{Step, Type, Value},
     ops::rope_table,
 };
-use rullama_models::gemma4::{
-    Inputs, Kind,
-    diffusion::{Canvas, CanvasInputs, DiffusionConfig, DiffusionDefaults, canvas},
+use rullama_models::{
+    decoder::{Inputs, Kind},
+    gemma4::diffusion::{Canvas, CanvasInputs, DiffusionConfig, DiffusionDefaults, canvas},
 };
 
 use super::{

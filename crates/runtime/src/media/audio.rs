@@ -9,9 +9,9 @@ use rullama_media::{
     audio::{Audio, PIECE, features, frames_of_samples},
 };
 use rullama_models::{
-    Catalog, Expected,
+    Catalog, EncoderGraph, Expected,
     gemma4::{
-        Clamps, EncoderGraph,
+        Clamps,
         audio::{AudioConfig, AudioInputs, DirectAudio, direct, distance_rows, tower},
     },
 };

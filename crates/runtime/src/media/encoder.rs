@@ -9,10 +9,7 @@ use rullama_engine::{
     graph::{Cost, Origin, Step, Value},
 };
 use rullama_gguf::Gguf;
-use rullama_models::{
-    Catalog, Expected, ModelError,
-    gemma4::{Clamps, EncoderGraph},
-};
+use rullama_models::{Catalog, EncoderGraph, Expected, ModelError, gemma4::Clamps};
 
 use crate::{
     error::RuntimeError,

@@ -9,9 +9,9 @@ use rullama_media::{
     image::{Budget, Image},
 };
 use rullama_models::{
-    Catalog, Expected, ModelError,
+    Catalog, EncoderGraph, Expected, ModelError,
     gemma4::{
-        Clamps, EncoderGraph,
+        Clamps,
         vision::{DirectVision, Grid, VisionConfig, VisionInputs, direct, rope, tower},
     },
 };

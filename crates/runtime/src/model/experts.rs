@@ -5,7 +5,7 @@ use rullama_engine::{
     executor::{Device, Memory, Plan},
     graph::Step,
 };
-use rullama_models::gemma4::{Inputs, expert_graph};
+use rullama_models::decoder::{Inputs, expert_graph};
 
 use super::Inner;
 use crate::{adapters::Adapters, error::RuntimeError};

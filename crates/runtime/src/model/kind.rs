@@ -3,8 +3,9 @@
 use rullama_gguf::Gguf;
 use rullama_models::{
     Catalog,
+    decoder::Config,
     embedding::EmbeddingConfig,
-    gemma4::{Config, assistant::DraftConfig, diffusion::DiffusionConfig},
+    gemma4::{assistant::DraftConfig, diffusion::DiffusionConfig},
 };
 
 use super::{LoadOptions, MemoryUse};

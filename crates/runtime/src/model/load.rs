@@ -10,8 +10,8 @@ use rullama_engine::{
 use rullama_gguf::{Gguf, TensorInfo};
 use rullama_models::{
     Catalog, ModelError,
+    decoder::{Config, Kind, Pass, PassInput, PassOutput, ROPE_FACTORS, decoder, expert_graph},
     family::GEMMA4,
-    gemma4::{Config, Kind, Pass, PassInput, PassOutput, ROPE_FACTORS, decoder, expert_graph},
 };
 
 use super::{

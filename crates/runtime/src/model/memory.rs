@@ -9,7 +9,7 @@ use rullama_engine::{
 };
 use rullama_models::{
     Catalog,
-    gemma4::{Config, Segment, crosses_cut},
+    decoder::{Config, Segment, crosses_cut},
 };
 
 use super::{

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rullama_engine::{executor::Weights, ops::rope_table};
 use rullama_models::{
     Catalog,
-    gemma4::{Inputs, Kind},
+    decoder::{Inputs, Kind},
 };
 
 use super::{Inner, Model};

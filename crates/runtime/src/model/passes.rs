@@ -2,7 +2,7 @@
 
 use rullama_models::{
     Catalog,
-    gemma4::{Config, Pass, PassInput, PassOutput, Segment, decoder},
+    decoder::{Config, Pass, PassInput, PassOutput, Segment, decoder},
 };
 
 use super::load::LoadOptions;

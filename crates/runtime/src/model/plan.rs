@@ -2,7 +2,7 @@
 
 use rullama_engine::gpu::{DeviceFacts, plan_text};
 use rullama_gguf::Gguf;
-use rullama_models::{Catalog, gemma4::Config};
+use rullama_models::{Catalog, decoder::Config};
 
 use super::{
     load::LoadOptions,

@@ -2,7 +2,7 @@
 
 use rullama_chat::Family;
 use rullama_gguf::{DType, Gguf, TensorInfo, Value};
-use rullama_models::{Catalog, gemma4::Config};
+use rullama_models::{Catalog, decoder::Config};
 
 use super::{
     Capability, LoadOptions, MemoryUse,

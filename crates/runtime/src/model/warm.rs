@@ -1,7 +1,7 @@
 //! Compiles kernels while the weights are being read.
 
 use rullama_engine::executor::Device;
-use rullama_models::gemma4::Pass;
+use rullama_models::decoder::Pass;
 
 use super::passes::DefaultPasses;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rullama_engine::{cpu::Data, executor::Results};
-use rullama_models::gemma4::PassOutput;
+use rullama_models::decoder::PassOutput;
 
 use super::{
     RequestId, Scheduler, Sink, Update,

@@ -1,7 +1,7 @@
 //! Drafts while one request runs alone: tokens that followed the same words before go through the next pass as rows of their own. Each row is
 //! computed as in a pass of its own, so a draft is accepted where it is what the row before chose, and the tokens are those without drafts.
 
-use rullama_models::gemma4::Pass;
+use rullama_models::decoder::Pass;
 
 use super::{RequestId, Scheduler, running::Running};
 use crate::session::{DeviceSampling, SHORT_CONTEXT, look_up};

@@ -8,7 +8,7 @@ use rullama_engine::{
     graph::Step,
     ops::{Draw, GatherTokens, Sequences},
 };
-use rullama_models::gemma4::{
+use rullama_models::decoder::{
     Inputs, Kind, Pass, PassInput, PassOutput, PoolPages, PoolShape, adapted_decoder,
 };
 

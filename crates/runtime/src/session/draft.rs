@@ -12,9 +12,9 @@ use rullama_engine::{
     gpu::profile::Table,
     graph::{Graph, Origin, Step, Type, Value, ValueInfo},
 };
-use rullama_models::gemma4::{
-    Inputs, PassOutput,
-    assistant::{DraftInputs, DraftPass, draft},
+use rullama_models::{
+    decoder::{Inputs, PassOutput},
+    gemma4::assistant::{DraftInputs, DraftPass, draft},
 };
 
 use super::{

@@ -1,7 +1,7 @@
 //! Measurements for benchmarks.
 
 use rullama_engine::{gpu::profile::Table, graph::Cost};
-use rullama_models::gemma4::PassOutput;
+use rullama_models::decoder::PassOutput;
 
 use super::{
     DeviceSampling, Session,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rullama_engine::executor::Device;
-use rullama_models::gemma4::{Inputs, Pass, PassInput, PassOutput};
+use rullama_models::decoder::{Inputs, Pass, PassInput, PassOutput};
 
 use super::{Session, prepared::PreparedPass, sees_blocks};
 use crate::error::RuntimeError;

@@ -6,7 +6,7 @@ use rullama_engine::{
     gpu::GpuPlan,
     graph::{Cost, Graph, Origin, Step, Value},
 };
-use rullama_models::gemma4::{Decoder, HostExperts, Inputs};
+use rullama_models::decoder::{Decoder, HostExperts, Inputs};
 
 use crate::{
     adapters::Adapters,

@@ -8,7 +8,7 @@ use rullama_engine::{
     executor::state_bytes,
     graph::{Origin, Type},
 };
-use rullama_models::gemma4::{PassOutput, crosses_cut, decoder};
+use rullama_models::decoder::{PassOutput, crosses_cut, decoder};
 
 use sha2::{Digest, Sha256};
 

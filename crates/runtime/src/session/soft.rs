@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeMap, ops::Range, rc::Rc};
 
-use rullama_models::gemma4::{Config, Inputs, PassOutput};
+use rullama_models::decoder::{Config, Inputs, PassOutput};
 use sha2::{Digest, Sha256};
 
 use super::{Session, sees_blocks};

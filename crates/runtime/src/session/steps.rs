@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use rullama_engine::{cpu::Data, executor::Device, gpu::Fence, graph::Step, ops::Draw};
-use rullama_models::gemma4::{Inputs, PassOutput};
+use rullama_models::decoder::{Inputs, PassOutput};
 
 use super::{MOST_DRAFTS, Session, prepared::PreparedPass, soft::is_soft};
 use crate::{error::RuntimeError, model::Model};

@@ -4,7 +4,7 @@ use rullama_engine::{
     cpu::Data,
     graph::{Element, Graph, Origin, Value, ValueInfo},
 };
-use rullama_models::gemma4::{Inputs, Pass, PassOutput};
+use rullama_models::decoder::{Inputs, Pass, PassOutput};
 
 use super::{Session, prepared::PreparedPass, steps::step};
 use crate::error::RuntimeError;

@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, rc::Rc};
 use pollster::block_on;
 use rullama_engine::{executor::Device, ops::Draw};
 use rullama_gguf::Gguf;
-use rullama_models::{Catalog, gemma4::Config};
+use rullama_models::{Catalog, decoder::Config};
 use rullama_runtime::{
     Model, RuntimeError,
     model::{LoadOptions, MemoryUse},

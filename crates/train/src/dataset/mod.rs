@@ -3,7 +3,7 @@
 mod line;
 mod pack;
 
-use rullama_models::gemma4::TrainPass;
+use rullama_models::decoder::TrainPass;
 use rullama_runtime::Model;
 use rullama_tokenizer::Render;
 use sha2::{Digest, Sha256};

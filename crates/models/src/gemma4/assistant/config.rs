@@ -3,8 +3,12 @@
 use rullama_engine::ops::Attention;
 use rullama_gguf::{Gguf, Optional};
 
-use super::super::{Config, Kind, Rope, expected::List};
-use crate::{error::ModelError, keys::Keys, tensors::Expected};
+use crate::{
+    decoder::{Config, Kind, Layer, Rope, expected::List},
+    error::ModelError,
+    keys::Keys,
+    tensors::Expected,
+};
 
 /// Architecture name of drafters.
 pub(super) const ARCHITECTURE: &str = "gemma4-assistant";
@@ -181,7 +185,7 @@ impl DraftConfig {
 }
 
 /// The target model's layer whose KV cache the drafter's layers of this kind read.
-pub(super) fn donor(model: &Config, kind: Kind) -> Option<&super::super::Layer> {
+pub(super) fn donor(model: &Config, kind: Kind) -> Option<&Layer> {
     model.layers.iter().rev().find(|layer| layer.kind == kind && layer.owns_cache())
 }
 

@@ -5,13 +5,10 @@ use rullama_engine::{
     ops::{QueryInputs, Routes},
 };
 
-use super::{
-    super::{Config, Inputs, Kind},
-    DraftConfig, DraftLayer,
-    config::donor,
-};
+use super::{DraftConfig, DraftLayer, config::donor};
 use crate::{
     build::{Build, ResidualAdd, Stream},
+    decoder::{Config, Inputs, Kind},
     tensors::Catalog,
 };
 

@@ -4,8 +4,12 @@
 use rullama_engine::ops::Attention;
 use rullama_gguf::{Gguf, Optional};
 
-use super::super::expected::{List, size};
-use crate::{error::ModelError, keys::Keys, tensors::Expected};
+use crate::{
+    decoder::expected::{List, size},
+    error::ModelError,
+    keys::Keys,
+    tensors::Expected,
+};
 
 /// Convolution kernel size along both axes.
 const KERNEL: usize = 3;

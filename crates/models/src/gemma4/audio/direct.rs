@@ -3,15 +3,11 @@
 use rullama_engine::graph::Type;
 use rullama_gguf::{Gguf, Optional};
 
-use super::{
-    super::{
-        EncoderGraph,
-        expected::{List, size},
-    },
-    AudioInputs,
-};
+use super::AudioInputs;
 use crate::{
     build::Build,
+    decoder::expected::{List, size},
+    encoder::EncoderGraph,
     error::ModelError,
     tensors::{Catalog, Expected},
 };

@@ -6,13 +6,10 @@ use rullama_engine::{
 };
 
 use super::{
-    super::{
-        EncoderGraph,
-        clamps::{ClampedBuild, Clamps},
-    },
+    super::clamps::{ClampedBuild, Clamps},
     AudioConfig,
 };
-use crate::{build::Build, tensors::Catalog};
+use crate::{build::Build, encoder::EncoderGraph, tensors::Catalog};
 
 /// Softcap of attention scores.
 const SCORE_CAP: f32 = 50.0;

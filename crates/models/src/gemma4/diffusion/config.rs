@@ -2,8 +2,13 @@
 
 use rullama_gguf::{Gguf, Optional};
 
-use super::super::{Config, expected::List};
-use crate::{error::ModelError, keys::Keys, tensors::Expected};
+use crate::{
+    decoder::{Config, expected::List},
+    error::ModelError,
+    family::{GEMMA4, read_gemma4},
+    keys::Keys,
+    tensors::Expected,
+};
 
 const ARCHITECTURE: &str = "diffusion-gemma";
 const GATE: &str = "self_cond_gate.weight";
@@ -56,7 +61,7 @@ impl DiffusionConfig {
             let (file, found) = (gguf.name().into(), found.into());
             return Err(ModelError::Architecture { file, found });
         }
-        let decoder = Config::of_keys(&Keys { gguf, prefix: ARCHITECTURE })?;
+        let decoder = read_gemma4(&GEMMA4, &Keys { gguf, prefix: ARCHITECTURE })?;
         let keys = Keys { gguf, prefix: "diffusion" };
         let canvas = keys.positive("canvas_length")?;
         if canvas > 4096 {

@@ -2,14 +2,15 @@
 
 use rullama_engine::graph::{Element, Graph, Type, Value};
 
-use super::{
-    super::{
-        Kind,
-        decoder::{LayerContext, Pass, PassInput, PassOutput, one_layer},
+use super::DiffusionConfig;
+use crate::{
+    build::Build,
+    decoder::{
+        Kind, Pass, PassInput, PassOutput,
+        graph::{LayerContext, one_layer},
     },
-    DiffusionConfig,
+    tensors::Catalog,
 };
-use crate::{build::Build, tensors::Catalog};
 
 /// Configuration of one denoising graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub struct CanvasPass {
     pub traced: bool,
 }
 
-/// Names of states and of inputs that the host writes, in addition to the RoPE tables of [`Inputs`](super::super::Inputs).
+/// Names of states and of inputs that the host writes, in addition to the RoPE tables of [`Inputs`](crate::decoder::Inputs).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CanvasInputs;
 
@@ -149,7 +150,7 @@ fn embed_canvas(
 }
 
 /// Name of the input with the attention ranges of layers of this kind.
-pub(in super::super) fn spans_name(kind: Kind) -> &'static str {
+pub(crate) fn spans_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Sliding => CanvasInputs::SPANS_SLIDING,
         Kind::Global => CanvasInputs::SPANS_GLOBAL,

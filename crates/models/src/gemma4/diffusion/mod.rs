@@ -4,5 +4,5 @@ mod config;
 mod graph;
 
 pub use config::{DiffusionConfig, DiffusionDefaults};
-pub(super) use graph::spans_name;
+pub(crate) use graph::spans_name;
 pub use graph::{Canvas, CanvasInputs, CanvasPass, canvas};

@@ -3,8 +3,12 @@
 use rullama_engine::ops::Attention;
 use rullama_gguf::{Gguf, Optional};
 
-use super::super::expected::{List, size};
-use crate::{error::ModelError, keys::Keys, tensors::Expected};
+use crate::{
+    decoder::expected::{List, size},
+    error::ModelError,
+    keys::Keys,
+    tensors::Expected,
+};
 
 /// Channels of a pixel.
 pub(super) const CHANNELS: usize = 3;

@@ -4,16 +4,14 @@ use rullama_engine::graph::{Type, Value};
 use rullama_gguf::{Gguf, Optional};
 
 use super::{
-    super::{
-        EncoderGraph,
-        expected::{List, size},
-    },
     Grid, VisionInputs,
     config::{CHANNELS, PROJECTOR},
     tower::patches,
 };
 use crate::{
     build::Build,
+    decoder::expected::{List, size},
+    encoder::EncoderGraph,
     error::ModelError,
     keys::Keys,
     tensors::{Catalog, Expected},

@@ -6,13 +6,10 @@ use rullama_engine::{
 };
 
 use super::{
-    super::{
-        EncoderGraph,
-        clamps::{ClampedBuild, Clamps},
-    },
+    super::clamps::{ClampedBuild, Clamps},
     VisionConfig,
 };
-use crate::{build::Build, tensors::Catalog};
+use crate::{build::Build, encoder::EncoderGraph, tensors::Catalog};
 
 /// RoPE base.
 const ROPE_BASE: f64 = 100.0;

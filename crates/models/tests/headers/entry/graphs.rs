@@ -10,14 +10,13 @@ use rullama_engine::{
 use rullama_gguf::{Gguf, TensorInfo};
 use rullama_models::{
     Catalog, ModelError,
+    decoder::{Config, Pass, PassInput, PassOutput, PoolPages, PoolShape, decoder, expert_graph},
     embedding::{EmbeddingConfig, embedding},
     gemma4::{
-        Clamps, Config, Pass, PassInput, PassOutput, PoolPages, PoolShape,
+        Clamps,
         assistant::{DraftConfig, DraftInputs, DraftPass, PREFIX, draft},
         audio::{AudioConfig, DirectAudio, direct as direct_audio, tower as audio_tower},
-        decoder,
         diffusion::{CanvasPass, DiffusionConfig, canvas},
-        expert_graph,
         vision::{
             DirectVision, Grid, VisionConfig, direct as direct_vision, tower as vision_tower,
         },

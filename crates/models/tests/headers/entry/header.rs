@@ -6,9 +6,9 @@ use pollster::block_on;
 use rullama_gguf::{Array, DType, Gguf, Value, Writer};
 use rullama_models::{
     Expected,
+    decoder::Config,
     embedding::EmbeddingConfig,
     gemma4::{
-        Config,
         assistant::DraftConfig,
         audio::{AudioConfig, DirectAudio},
         diffusion::DiffusionConfig,

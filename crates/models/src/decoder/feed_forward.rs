@@ -5,9 +5,7 @@ use rullama_engine::{
     ops::{Epilogue, Mixture, Prologue},
 };
 
-use super::{
-    Config, Experts, HostExperts, Layer, attention, decoder::LayerContext, segment::split,
-};
+use super::{Config, Experts, HostExperts, Layer, attention, graph::LayerContext, segment::split};
 use crate::{
     build::{Build, Stream},
     folded_lora::NextMatmul,

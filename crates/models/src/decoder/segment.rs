@@ -2,7 +2,7 @@
 
 use rullama_engine::graph::{Graph, Origin, Type, Value};
 
-use super::{Config, Inputs, decoder::LayerContext, feed_forward};
+use super::{Config, Inputs, feed_forward, graph::LayerContext};
 use crate::{
     adapted::{Adapted, FactorGroup},
     build::{Build, Stream},

@@ -36,7 +36,7 @@ const PER_LAYER: &str = "block_count and embedding_length_per_layer_input";
 const EXPERTS: &str = "embedding_length, expert_count and expert_feed_forward_length";
 
 /// A dimension of a tensor, for sizes that no key gives.
-pub(super) fn size(gguf: &Gguf, name: &str, dim: usize) -> Result<usize, ModelError> {
+pub(crate) fn size(gguf: &Gguf, name: &str, dim: usize) -> Result<usize, ModelError> {
     let dims = gguf.tensor(name).map(TensorInfo::dims);
     let size = dims.and_then(|dims| usize::try_from(*dims.get(dim)?).ok());
     let size = size.filter(|size| (1..1 << 20).contains(size));

@@ -9,7 +9,7 @@ use rullama_engine::{
     ops::MASKED,
 };
 
-use super::{Config, MATRICES, Pass, PassInput, PassOutput, decoder};
+use super::{Config, MATRICES, Pass, PassInput, PassOutput, graph};
 use crate::{
     build::Build,
     tensors::Catalog,
@@ -108,7 +108,7 @@ pub fn gradient_of(parameter: &str) -> String {
 pub fn train_graph(config: &Config, catalog: &Catalog, pass: &TrainPass) -> TrainGraph {
     let mut b = Build::new(catalog, config.eps, false);
     b.training = Some(Training::new(&pass.adapters, pass.dropout));
-    let (h, layers) = decoder::layers(&mut b, config, &pass.pass());
+    let (h, layers) = graph::layers(&mut b, config, &pass.pass());
     let parameters = b.training.take().map(|training| training.parameters).unwrap_or_default();
     let names: Vec<&str> = parameters.iter().map(|(p, _)| p.name.as_str()).collect();
     for adapted in &pass.adapters {

@@ -1,4 +1,4 @@
-//! The decoder graph.
+//! The graph of one pass.
 
 use std::ops::Range;
 
@@ -248,7 +248,7 @@ fn embed_tokens<'a>(
 }
 
 /// State shared by all layers of a graph.
-pub(super) struct LayerContext<'a> {
+pub(crate) struct LayerContext<'a> {
     pub(super) config: &'a Config,
     pub(super) pass: &'a Pass,
     /// Per-layer inputs that are not computed yet.
@@ -263,7 +263,7 @@ pub(super) struct LayerContext<'a> {
 
 impl<'a> LayerContext<'a> {
     /// Context for the layers of a diffusion canvas.
-    pub(super) fn of_canvas(config: &'a Config, pass: &'a Pass) -> Self {
+    pub(crate) fn of_canvas(config: &'a Config, pass: &'a Pass) -> Self {
         Self { config, pass, pending: None, extra: None, segments: Vec::new(), canvas: true }
     }
 
@@ -315,7 +315,7 @@ impl<'a> LayerContext<'a> {
 }
 
 /// One layer: takes the residual stream before it, returns the stream after it.
-pub(super) fn one_layer(
+pub(crate) fn one_layer(
     b: &mut Build<'_>,
     stream: Stream,
     layer: &Layer,

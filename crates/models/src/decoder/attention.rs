@@ -5,12 +5,11 @@ use rullama_engine::{
     ops::{HeadForm, KvStoreInputs, NewKv, QueryInputs, Slice},
 };
 
-use super::{
-    Config, Inputs, Kind, Layer, Pass, TrainPass, decoder::LayerContext, diffusion::spans_name,
-};
+use super::{Config, Inputs, Kind, Layer, Pass, TrainPass, graph::LayerContext};
 use crate::{
     build::{Build, Stream},
     folded_lora::NextMatmul,
+    gemma4::diffusion::spans_name,
 };
 
 /// The stream, and the output projection of attention over the layer's KV cache or its donor's.
