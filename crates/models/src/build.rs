@@ -216,7 +216,8 @@ impl<'a> Build<'a> {
         let PendingLora { lora_b, folded } =
             self.pending_lora.remove(&add.a).unwrap_or(PendingLora { lora_b: None, folded: 0 });
         let (residual, scale) = (add.h, add.scale);
-        let branch = Branch { residual, branch: add.a, weight, scale, lora_b, folded };
+        let branch =
+            Branch { residual, branch: add.a, weight, post_norm: true, scale, lora_b, folded };
         if self.trains() {
             // Layers are recomputed one by one: a single value may cross from one to the next.
             let h = self.graph.add_norm(&branch, self.eps);
@@ -231,6 +232,19 @@ impl<'a> Build<'a> {
 
     /// A residual add without a norm after the branch.
     fn plain_residual_add(&mut self, add: &ResidualAdd<'_>, next: Option<Value>) -> Stream {
+        if let Some(next) = next.filter(|_| !self.trains()) {
+            let branch = Branch {
+                residual: add.h,
+                branch: add.a,
+                weight: next,
+                post_norm: false,
+                scale: add.scale,
+                lora_b: None,
+                folded: 0,
+            };
+            let (next, eps) = (Some(next), self.eps);
+            return Stream { h: None, prologue: Prologue::ResidualAdd { branch, next, eps } };
+        }
         let h = self.graph.add(add.h, add.a);
         let prologue = match next {
             Some(weight) => Prologue::Norm { h, weight, eps: self.eps },

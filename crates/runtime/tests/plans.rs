@@ -11,7 +11,8 @@ use rullama_runtime::model::{LoadOptions, describe_plans};
 use rullama_source::MemorySource;
 use rullama_testkit::golden;
 
-const MODELS: [&str; 3] = ["micro-dense-BF16", "tiny-e2b-Q4_K_M", "tiny-moe-Q4_K_M"];
+const MODELS: [&str; 4] =
+    ["micro-dense-BF16", "tiny-e2b-Q4_K_M", "tiny-moe-Q4_K_M", "micro-llama-Q4_1"];
 
 fn devices() -> [(&'static str, DeviceFacts); 3] {
     let find = |wanted: &str| {

@@ -155,5 +155,8 @@ fn residual_add(
     let scaled = ends && b.has("layer_output_scale.weight");
     let scale = scaled.then(|| b.weight("layer_output_scale"));
     let (weight, eps) = (b.weight(norm), b.eps());
-    b.graph.add_norm(&Branch { residual, branch, weight, scale, lora_b: None, folded: 0 }, eps)
+    b.graph.add_norm(
+        &Branch { residual, branch, weight, post_norm: true, scale, lora_b: None, folded: 0 },
+        eps,
+    )
 }

@@ -56,6 +56,7 @@ pub(super) fn case(
             residual: g.input("h", Type::f32([t, d])),
             branch: g.input("a", Type::f32([t, d])),
             weight: g.weight("w", Type::weight(DType::F32, [d])),
+            post_norm: true,
             scale: scaled.then(|| g.weight("s", Type::weight(DType::F32, [1]))),
             lora_b: None,
             folded: 0,

@@ -7,6 +7,8 @@ struct Params {
     eps: f32,
     rows: u32,
     scaled: u32,
+    // Whether the branch is normed.
+    post_norm: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -23,15 +25,22 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     }
     let start = row * p.width;
     var squares = 0.0;
-    for (var j = lane.index; j < p.width; j += WG) {
-        let value = a[start + j];
-        squares += value * value;
+    var rho = 1.0;
+    if p.post_norm != 0u {
+        for (var j = lane.index; j < p.width; j += WG) {
+            let value = a[start + j];
+            squares += value * value;
+        }
+        rho = inverseSqrt(wg_sum(squares, lane) / f32(p.width) + p.eps);
     }
-    let rho = inverseSqrt(wg_sum(squares, lane) / f32(p.width) + p.eps);
     let scale = select(1.0, s[0], p.scaled != 0u);
     squares = 0.0;
     for (var j = lane.index; j < p.width; j += WG) {
-        let value = (h[start + j] + a[start + j] * rho * w[j]) * scale;
+        var branch = a[start + j];
+        if p.post_norm != 0u {
+            branch *= rho * w[j];
+        }
+        let value = (h[start + j] + branch) * scale;
         h1[start + j] = value;
         squares += value * value;
     }

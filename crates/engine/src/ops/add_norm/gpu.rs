@@ -19,6 +19,7 @@ struct Params {
     eps: f32,
     rows: u32,
     scaled: u32,
+    post_norm: u32,
 }
 
 pub(super) fn forward(op: &AddNorm, call: &GpuCall<'_>) -> Vec<Dispatch> {
@@ -32,6 +33,7 @@ pub(super) fn forward(op: &AddNorm, call: &GpuCall<'_>) -> Vec<Dispatch> {
             eps: op.eps,
             rows: shape.rows() as u32,
             scaled: u32::from(op.scaled),
+            post_norm: u32::from(op.post_norm),
         })
         .read(BufferRef::Input(0))
         .read(BufferRef::Input(1))

@@ -1,5 +1,5 @@
 //! Residual add, post-branch norm, layer scale and optionally the next norm in one: `h1 = s · (h + rms(a) ⊙ w)`, and `x = rms(h1) ⊙ w2`.
-//! A LoRA up-projection may be added to the branch: `a + B z` takes the place of `a`, with `z` stored after `a` in the branch's rows.
+//! Without a post-branch norm, `h1 = s · (h + a)`. A LoRA up-projection may be added to the branch: `a + B z` takes the place of `a`, with `z` stored after `a` in the branch's rows.
 //! The columns after `z` belong to the folded LoRA A of the next linear layer.
 
 pub(crate) mod cases;
@@ -19,6 +19,8 @@ use crate::{
 pub struct AddNorm {
     /// Added to each mean square before the root.
     pub eps: f32,
+    /// Whether the branch is normed.
+    pub post_norm: bool,
     /// Whether the sum is multiplied by the layer's scale.
     pub scaled: bool,
     /// Whether there is a second result, the norm of the first.
@@ -39,6 +41,8 @@ pub struct Branch<V = Value> {
     pub branch: V,
     /// Weight of the norm after the branch.
     pub weight: V,
+    /// Whether there is that norm. If not, any other weight `[d]` takes the place of its weight and is not read there.
+    pub post_norm: bool,
     /// The layer's output scale, if this is the layer's last branch.
     pub scale: Option<V>,
     /// The transposed LoRA up-projection of the branch, a weight `[r, d]`. The branch is then `[t, d + r]`: `z` is stored after `a`, and `B z`
@@ -65,7 +69,7 @@ impl Branch {
     /// The operation, with or without the next norm.
     fn op(&self, next: bool, eps: f32) -> AddNorm {
         let (scaled, lora) = (self.scale.is_some(), self.lora_b.is_some());
-        AddNorm { eps, scaled, next, lora, folded: self.folded }
+        AddNorm { eps, post_norm: self.post_norm, scaled, next, lora, folded: self.folded }
     }
 }
 
@@ -87,7 +91,8 @@ impl<V: Copy> Branch<V> {
         let scale = self.scale.map(&mut name);
         let next = next.map(&mut name);
         let lora_b = self.lora_b.map(&mut name);
-        (Branch { residual, branch, weight, scale, lora_b, folded: self.folded }, next)
+        let Self { post_norm, folded, .. } = *self;
+        (Branch { residual, branch, weight, post_norm, scale, lora_b, folded }, next)
     }
 }
 
@@ -163,7 +168,8 @@ impl Op for AddNorm {
             let (h, a) = (&h[row * n..][..n], &a[row * n..][..n]);
             let rho = self.rho(a);
             for j in 0..n {
-                h1[j] = (h[j] + a[j] * rho * w[j]) * scale;
+                let branch = if self.post_norm { a[j] * rho * w[j] } else { a[j] };
+                h1[j] = (h[j] + branch) * scale;
             }
         }
         let Some(w2) = self.next_input().map(|i| call.numbers(i)) else { return };
@@ -205,7 +211,10 @@ impl Op for AddNorm {
         let Some(dh1) = dh1 else { return flows };
         let sum = self.scale_input().map_or(dh1, |i| graph.scale_by(dh1, x[i]));
         flows[0] = Some(sum);
-        flows[1] = Some(graph.rms_norm_grad(norm, x[1], sum, Some(x[2])));
+        flows[1] = Some(match self.post_norm {
+            true => graph.rms_norm_grad(norm, x[1], sum, Some(x[2])),
+            false => sum,
+        });
         flows
     }
 }

@@ -111,7 +111,15 @@ fn attention(b: &mut ClampedBuild<'_>, h: Value, config: &AudioConfig, distances
     let o = b.b.graph.local_attention([q, k, v], rows, config.heads, SCORE_CAP);
     let o = b.linear(o, "attn_out");
     let weight = b.b.weight(config.names.attention_after);
-    let branch = Branch { residual: h, branch: o, weight, scale: None, lora_b: None, folded: 0 };
+    let branch = Branch {
+        residual: h,
+        branch: o,
+        weight,
+        post_norm: true,
+        scale: None,
+        lora_b: None,
+        folded: 0,
+    };
     b.b.graph.add_norm(&branch, config.eps)
 }
 

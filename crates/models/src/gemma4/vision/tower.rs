@@ -133,7 +133,15 @@ fn block(
     let o = b.b.graph.attention_rope_2d([heads[0], heads[1], heads[2]], norms, rope, eps);
     let branch = b.linear(o, "attn_out");
     let weight = b.b.weight("attn_post_norm");
-    let branch = Branch { residual: h, branch, weight, scale: None, lora_b: None, folded: 0 };
+    let branch = Branch {
+        residual: h,
+        branch,
+        weight,
+        post_norm: true,
+        scale: None,
+        lora_b: None,
+        folded: 0,
+    };
 
     let prologue = ClampedPrologue::ResidualAdd { branch, next: b.b.weight("ln2"), eps };
     let (joined, both) = b.fused_linears(&prologue, &["ffn_gate", "ffn_up"]);
@@ -148,6 +156,7 @@ fn block(
         residual: joined.unwrap_or(h),
         branch,
         weight,
+        post_norm: true,
         scale,
         lora_b: None,
         folded: 0,

@@ -270,6 +270,7 @@ fn with_lora_pair(
             residual: h,
             branch,
             weight: post,
+            post_norm: true,
             scale: None,
             lora_b: low,
             folded: 2 * folded,

@@ -145,6 +145,7 @@ fn prologue_of(prologue: Prologues, [t, width]: [usize; 2], g: &mut Graph) -> Cl
                 residual: h,
                 branch: g.input("a", Type::f32([t, width])),
                 weight: norm("norm", g),
+                post_norm: true,
                 scale: scaled.then(|| g.weight("s", Type::weight(DType::F32, [1]))),
                 lora_b: None,
                 folded: 0,

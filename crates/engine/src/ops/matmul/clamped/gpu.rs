@@ -118,6 +118,7 @@ fn prepare(
         }
         ClampedPrologue::ResidualAdd { branch, next, .. } => dispatch
             .part(part!("prologue", "residual_add"))
+            .constant("POST_NORM", u32::from(branch.post_norm))
             .read(BufferRef::Input(branch.branch))
             .read(BufferRef::Input(branch.weight))
             // Without a scale the weight is bound in its place and not read.

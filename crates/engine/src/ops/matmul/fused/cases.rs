@@ -22,6 +22,8 @@ enum PrologueKind {
         scaled: bool,
         next: bool,
     },
+    /// A residual add without a norm after the branch, then the next norm.
+    PlainBranch,
     /// A LoRA of this rank is added to the branch.
     Lora {
         rank: usize,
@@ -38,13 +40,14 @@ enum EpilogueKind {
     Softcap,
 }
 
-const PROLOGUES: [PrologueKind; 6] = [
+const PROLOGUES: [PrologueKind; 7] = [
     PrologueKind::Rows,
     PrologueKind::Norm,
     PrologueKind::Branch { scaled: false, next: false },
     PrologueKind::Branch { scaled: true, next: false },
     PrologueKind::Branch { scaled: false, next: true },
     PrologueKind::Branch { scaled: true, next: true },
+    PrologueKind::PlainBranch,
 ];
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -73,6 +76,7 @@ pub(crate) fn cases() -> Vec<Case> {
         (PrologueKind::Rows, EpilogueKind::Geglu, DType::Q4_0, 16_408, 64),
         (PrologueKind::Norm, EpilogueKind::Plain, DType::Q4_0, 33_001, 64),
         (branch, EpilogueKind::Geglu, DType::Q8_0, 8, 4096),
+        (PrologueKind::PlainBranch, EpilogueKind::Swiglu, DType::Q8_0, 8, 4096),
         (PrologueKind::Norm, EpilogueKind::Swiglu, DType::Q4_1, 72, 96),
         (PrologueKind::Rows, EpilogueKind::Swiglu, DType::Q8_0, 8, 576),
         (
@@ -164,8 +168,15 @@ fn feed_forward(
         let norm = Type::weight(DType::F32, [width]);
         let weight = g.weight(format!("post{i}"), norm.clone());
         let next = Some(g.weight(format!("next{i}"), norm));
-        let branch =
-            Branch { residual: h, branch: a, weight, scale: None, lora_b: None, folded: 0 };
+        let branch = Branch {
+            residual: h,
+            branch: a,
+            weight,
+            post_norm: true,
+            scale: None,
+            lora_b: None,
+            folded: 0,
+        };
         let half = |name: &str| Member::new(format!("{name}{i}"), inner);
         let gates = if links > 1 { dtype } else { DType::Q8_0 };
         let gate_up = g.weight_rows(&[half("gate"), half("up")], gates, width);
@@ -241,6 +252,7 @@ fn prologue_of(g: &mut Graph, prologue_kind: PrologueKind, t: usize, width: usiz
                 residual: g.input("h", rows.clone()),
                 branch: g.input("a", rows),
                 weight: norm(g, "post"),
+                post_norm: true,
                 scale: scaled.then(|| g.weight("s", Type::weight(DType::F32, [1]))),
                 lora_b: None,
                 folded: 0,
@@ -248,11 +260,28 @@ fn prologue_of(g: &mut Graph, prologue_kind: PrologueKind, t: usize, width: usiz
             next: next.then(|| norm(g, "next")),
             eps: EPS,
         },
+        PrologueKind::PlainBranch => {
+            let next = norm(g, "next");
+            Prologue::ResidualAdd {
+                branch: Branch {
+                    residual: g.input("h", rows.clone()),
+                    branch: g.input("a", rows),
+                    weight: next,
+                    post_norm: false,
+                    scale: None,
+                    lora_b: None,
+                    folded: 0,
+                },
+                next: Some(next),
+                eps: EPS,
+            }
+        }
         PrologueKind::Lora { rank, next } => Prologue::ResidualAdd {
             branch: Branch {
                 residual: g.input("h", rows),
                 branch: g.input("a", Type::f32([t, width + rank])),
                 weight: norm(g, "post"),
+                post_norm: true,
                 scale: Some(g.weight("s", Type::weight(DType::F32, [1]))),
                 lora_b: Some(g.weight("branch_b", Type::weight(DType::F16, [rank, width]))),
                 folded: 0,

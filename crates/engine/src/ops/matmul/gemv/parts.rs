@@ -145,8 +145,9 @@ impl GemvSlab<'_> {
                 .constant("SPLIT_ROWS_AT", partials.rows_at() as u32),
             Prologue::Rows(_) => dispatch.part(part!("prologue", "staged")),
             Prologue::Norm { .. } => dispatch.part(part!("prologue", "norm")).part(next_norm(true)),
-            Prologue::ResidualAdd { next, .. } => dispatch
+            Prologue::ResidualAdd { branch, next, .. } => dispatch
                 .part(part!("prologue", "residual_add"))
+                .constant("POST_NORM", u32::from(branch.post_norm))
                 .part(next_norm(next.is_some()))
                 .part(folded_part(op.lora)),
         };

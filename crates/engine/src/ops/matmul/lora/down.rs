@@ -105,6 +105,7 @@ impl DownProjection {
             Prologue::ResidualAdd { branch, next, .. } => {
                 let dispatch = dispatch
                     .part(part!("down_prologue", "residual_add"))
+                    .constant("POST_NORM", u32::from(branch.post_norm))
                     .write(z(1))
                     .read(BufferRef::Input(branch.branch))
                     .read(BufferRef::Input(branch.weight))

@@ -215,8 +215,15 @@ fn folded(
         }
         let branch = g.join_columns(&parts);
         let folded = 2 * (after + rank + before);
-        let branch =
-            Branch { residual: h, branch, weight: post, scale, lora_b: transposed, folded };
+        let branch = Branch {
+            residual: h,
+            branch,
+            weight: post,
+            post_norm: true,
+            scale,
+            lora_b: transposed,
+            folded,
+        };
         let prologue = Prologue::ResidualAdd { branch, next: Some(next), eps: super::EPS };
         let (weight, epilogue) = weight(g, epilogue_kind, DType::Q8_0, [1, rows, width]);
         let (h1, y) = g.fused_linear_lora(

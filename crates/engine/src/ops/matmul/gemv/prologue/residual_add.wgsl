@@ -1,10 +1,11 @@
-// h1 = s * (h + a * rho * w1),  rho = 1 / sqrt(mean(a^2) + eps);  then the next norm. Every workgroup recomputes it, the first one stores
+// h1 = s * (h + a * rho * w1),  rho = 1 / sqrt(mean(a^2) + eps), or s * (h + a) without a post-norm;  then the next norm. Every workgroup recomputes it, the first one stores
 // it; h is bound as x
 //#use columns
 //#use x_memory
 //#use next_norm
 //#use branch_lora
 //#use folded_down
+override POST_NORM: u32 = 1u;
 @group(0) @binding(6) var<storage, read> a: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read> w1: array<vec4<f32>>;
 @group(0) @binding(8) var<storage, read> s: array<f32>;
@@ -23,10 +24,17 @@ struct Loaded {
     next: vec4<f32>,
 }
 
+fn branch_weight(four: u32) -> vec4<f32> {
+    if POST_NORM == 0u {
+        return vec4(1.0);
+    }
+    return w1[four];
+}
+
 // Past the last vec4, those of the last one.
 fn loaded(i: u32) -> Loaded {
     let column = vec4_column(clamp_index(i));
-    return Loaded(a[row_vec4(column)], x4(token * p.x_columns, column), w1[column / 4u], next_weight(column));
+    return Loaded(a[row_vec4(column)], x4(token * p.x_columns, column), branch_weight(column / 4u), next_weight(column));
 }
 
 // With the LoRA up-projection of the branch.
@@ -59,11 +67,15 @@ fn prologue(first_turn: u32, lane: Lane) {
     }
     let folded = folded_of(local_index(lane));
     let scale = select(1.0, s[0], p.scaled != 0u);
-    var squares = valid_or_zero(one, dot(first.branch, first.branch) + dot(second.branch, second.branch));
-    for (var turn = WG * 2u; turn < X_VEC4S; turn += WG * 2u) {
-        squares += branch_square(turn + one) + branch_square(turn + two);
+    var squares = 0.0;
+    var rho = 1.0;
+    if POST_NORM != 0u {
+        squares = valid_or_zero(one, dot(first.branch, first.branch) + dot(second.branch, second.branch));
+        for (var turn = WG * 2u; turn < X_VEC4S; turn += WG * 2u) {
+            squares += branch_square(turn + one) + branch_square(turn + two);
+        }
+        rho = inverseSqrt(group_sum(squares, lane) * PART + p.eps);
     }
-    let rho = inverseSqrt(group_sum(squares, lane) * PART + p.eps);
     let sum = residual_sum(one, first, rho, scale, first_turn == 0u);
     let other = residual_sum(two, second, rho, scale, first_turn == 0u);
     squares = valid_or_zero(one, dot(sum, sum) + dot(other, other));
