@@ -7,6 +7,7 @@ mod resize;
 mod size;
 
 pub use patches::Patches;
+pub use resize::Filter;
 pub use size::{Budget, CELL, Size};
 
 use std::borrow::Cow;
@@ -83,12 +84,13 @@ impl Image {
 
     /// Resized so that it nearly fills a number of soft tokens, with sides that are multiples of [`CELL`].
     pub fn fill(&self, budget: Budget) -> Self {
-        self.resize(self.size.target(budget))
+        self.resize(self.size.target(budget), Filter::Bicubic)
     }
 
-    /// Resized to `size`: bicubic, with antialiasing.
-    pub fn resize(&self, size: Size) -> Self {
-        Self { pixels: Pixels::Rgba(resize::resize(&self.rgb(), self.size, size)), size }
+    /// Resized to `size`, with antialiasing.
+    pub fn resize(&self, size: Size, filter: Filter) -> Self {
+        let rgba = resize::resize(&self.rgb(), self.size, size, filter);
+        Self { pixels: Pixels::Rgba(rgba), size }
     }
 
     /// Split into square patches.

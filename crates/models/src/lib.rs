@@ -13,6 +13,7 @@ pub mod family;
 mod folded_lora;
 pub mod gemma4;
 mod keys;
+pub mod siglip;
 mod tensors;
 mod training;
 

@@ -25,6 +25,7 @@ static TOY: Family = Family {
     pairs: RopePairs::Adjacent,
     activation: Activation::Gelu,
     scaled_embeddings: true,
+    global_image_blocks: false,
     skips_tensors: false,
     read: dense,
 };

@@ -1,4 +1,4 @@
-//! Bicubic resizing with antialiasing, in the fixed-point arithmetic of the reference, so that pixels are bit-exact.
+//! Resizing with antialiasing, in the fixed-point arithmetic of the reference, so that pixels are bit-exact.
 //!
 //! Columns first, then rows, rounded to bytes after each: the rounding is part of the definition.
 
@@ -13,6 +13,33 @@ const MOST_BITS: u32 = 22;
 const LARGEST_WEIGHT: f64 = 32768.0;
 const CHANNELS: usize = 3;
 
+/// The interpolation of a resized image. When shrinking, it is widened so that every input pixel counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filter {
+    /// Cubic, with a = −0.5.
+    Bicubic,
+    /// Linear.
+    Bilinear,
+}
+
+impl Filter {
+    /// Distance in input pixels up to which the kernel is not zero.
+    fn support(self) -> f64 {
+        match self {
+            Self::Bicubic => 2.0,
+            Self::Bilinear => 1.0,
+        }
+    }
+
+    /// The kernel at a distance.
+    fn weight(self, at: f64) -> f64 {
+        match self {
+            Self::Bicubic => cubic(at),
+            Self::Bilinear => (1.0 - at.abs()).max(0.0),
+        }
+    }
+}
+
 /// The filter taps of an output element: index of the first input and the weights.
 struct Taps {
     first: usize,
@@ -26,19 +53,20 @@ struct Axis {
 }
 
 /// `rgb` of size `from`, resized to size `to`, with alpha.
-pub(super) fn resize(rgb: &[u8], from: Size, to: Size) -> Vec<u8> {
+pub(super) fn resize(rgb: &[u8], from: Size, to: Size, filter: Filter) -> Vec<u8> {
     let wide = match from.width == to.width {
         true => rgb.into(),
-        false => Cow::from(columns(rgb, from.width, to.width)),
+        false => {
+            Cow::from(columns(rgb, &axis(from.width, to.width, filter), (from.width, to.width)))
+        }
     };
     match from.height == to.height {
         true => with_alpha(&wide),
-        false => rows(&wide, to.width, &axis(from.height, to.height), to.height),
+        false => rows(&wide, to.width, &axis(from.height, to.height, filter), to.height),
     }
 }
 
-fn columns(rgb: &[u8], from: u32, to: u32) -> Vec<u8> {
-    let axis = axis(from, to);
+fn columns(rgb: &[u8], axis: &Axis, (from, to): (u32, u32)) -> Vec<u8> {
     let (line, new_line) = (from as usize * CHANNELS, to as usize * CHANNELS);
     let mut out = vec![0; rgb.len() / line * new_line];
     in_bands(&mut out, new_line, rgb.len(), |first, band| {
@@ -97,8 +125,9 @@ impl Axis {
     }
 }
 
-fn axis(from: u32, to: u32) -> Axis {
-    let exact: Vec<(usize, Vec<f64>)> = (0..to).map(|index| exact_taps(index, from, to)).collect();
+fn axis(from: u32, to: u32, filter: Filter) -> Axis {
+    let exact: Vec<(usize, Vec<f64>)> =
+        (0..to).map(|index| exact_taps(index, (from, to), filter)).collect();
     let largest = exact.iter().flat_map(|(_, weights)| weights).fold(0.0_f64, |a, b| a.max(*b));
     // The most fractional bits with which the largest weight fits 15 bits and a sign.
     let fits = |bits: &u32| (largest * f64::from(1_u32 << bits)).round() < LARGEST_WEIGHT;
@@ -112,15 +141,15 @@ fn axis(from: u32, to: u32) -> Axis {
 }
 
 /// The first input of an output element's taps and their weights, which sum to 1.
-fn exact_taps(index: u32, from: u32, to: u32) -> (usize, Vec<f64>) {
+fn exact_taps(index: u32, (from, to): (u32, u32), filter: Filter) -> (usize, Vec<f64>) {
     let ratio = f64::from(from) / f64::from(to);
     let centre = (f64::from(index) + 0.5) * ratio;
     // When shrinking, the kernel is widened so that every input pixel counts.
     let widening = ratio.max(1.0);
-    let support = 2.0 * widening;
+    let support = filter.support() * widening;
     let first = (centre - support + 0.5).floor().max(0.0) as u32;
     let end = ((centre + support + 0.5).floor() as u32).min(from);
-    let weight = |tap: u32| cubic((f64::from(tap) - centre + 0.5) / widening);
+    let weight = |tap: u32| filter.weight((f64::from(tap) - centre + 0.5) / widening);
     let weights: Vec<f64> = (first..end).map(weight).collect();
     let sum: f64 = weights.iter().sum();
     (first as usize, weights.into_iter().map(|weight| weight / sum).collect())

@@ -41,11 +41,10 @@ pub(super) fn attention(
     if b.traced() {
         heads_before_rope(b, &queries, new_kv.as_ref(), layer, (context.pass.tokens, form));
     }
-    let window = context.window(layer);
-    let heads = match window.filter(|_| context.pass.blocks) {
+    let heads = match context.block_window(layer) {
         _ if context.canvas => on_canvas(b, &queries, new_kv, (layer.kind, context.pass.tokens)),
         Some(window) => in_blocks(b, &queries, new_kv, (window, form), context.pass.tokens),
-        None => b.graph.attention_qkv(queries, new_kv, window, form),
+        None => b.graph.attention_qkv(queries, new_kv, context.window(layer), form),
     };
     b.tap(heads, format!("layer.{}.attn_heads", layer.index));
     // Layers with experts have more matmuls than the dense ones: nothing is folded there.

@@ -41,7 +41,8 @@ pub struct Pass {
     pub traced: bool,
     /// Number of last layers whose experts run on the host: the graph is split there.
     pub host_experts: usize,
-    /// Whether sliding layers attend bidirectionally inside blocks (the tokens of an image); block ends are then an input.
+    /// Whether layers attend bidirectionally inside blocks (the tokens of an image), global ones only in some families
+    /// ([`Family::global_image_blocks`](crate::family::Family::global_image_blocks)); block ends are then an input.
     pub blocks: bool,
     /// Whether the LM head's input rows are kept for a drafter, in the state [`Inputs::HIDDEN`].
     pub hidden: bool,
@@ -301,6 +302,16 @@ impl<'a> LayerContext<'a> {
             Kind::Sliding => u32::try_from(self.config.window).ok(),
             Kind::Global => self.pass.short_context.and_then(|end| u32::try_from(end).ok()),
         }
+    }
+
+    /// The window of a layer that attends bidirectionally inside blocks; `None` if it does not.
+    pub(super) fn block_window(&self, layer: &Layer) -> Option<u32> {
+        let window = match layer.kind {
+            Kind::Sliding => self.config.window,
+            Kind::Global if self.config.family.global_image_blocks => self.pass.context,
+            Kind::Global => return None,
+        };
+        u32::try_from(window).ok().filter(|_| self.pass.blocks)
     }
 
     /// Whether the host computes a layer's experts.

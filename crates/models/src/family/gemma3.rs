@@ -22,6 +22,7 @@ pub static GEMMA3: Family = Family {
     pairs: RopePairs::Halves,
     activation: Activation::Gelu,
     scaled_embeddings: true,
+    global_image_blocks: true,
     skips_tensors: false,
     read,
 };

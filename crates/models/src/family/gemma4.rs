@@ -22,6 +22,7 @@ pub static GEMMA4: Family = Family {
     pairs: RopePairs::Halves,
     activation: Activation::Gelu,
     scaled_embeddings: true,
+    global_image_blocks: false,
     skips_tensors: true,
     read: |family, gguf| read(family, &Keys { gguf, prefix: family.architecture }),
 };

@@ -25,6 +25,7 @@ const ALIKE: Family = Family {
     pairs: RopePairs::Adjacent,
     activation: Activation::Silu,
     scaled_embeddings: false,
+    global_image_blocks: false,
     skips_tensors: false,
     read: dense,
 };

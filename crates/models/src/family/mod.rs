@@ -34,6 +34,8 @@ pub struct Family {
     pub activation: Activation,
     /// Whether embeddings are multiplied with the root of their width.
     pub scaled_embeddings: bool,
+    /// Whether the tokens of an image attend to each other bidirectionally on global layers, too, not only on sliding ones.
+    pub global_image_blocks: bool,
     /// Whether a block may have tensors besides those the graph uses: they are skipped, and otherwise refused.
     pub skips_tensors: bool,
     /// Reads and checks the keys of a file.

@@ -1,4 +1,4 @@
-//! Media in a rendered conversation: the template's marker is repeated once per soft token.
+//! Media in a rendered conversation: the template's marker is replaced by a placeholder for each soft token.
 
 use rullama_chat::{Prompt, Span};
 use rullama_tokenizer::Tokenizer;
@@ -8,8 +8,62 @@ use crate::{error::RuntimeError, session::Media};
 
 const KINDS: [MediaKind; 3] = [MediaKind::Image, MediaKind::Audio, MediaKind::Video];
 
+/// How a family of models writes a kind of media in prompts.
+struct Markup {
+    kind: MediaKind,
+    /// What templates write, once per medium.
+    marker: &'static str,
+    /// Tokens that may stand for a soft token; the first that the vocabulary has does. They are not embedded.
+    placeholders: &'static [&'static str],
+    /// Text before and after the soft tokens.
+    ends: (&'static str, &'static str),
+}
+
+/// Markup of Gemma 4, then of Gemma 3. Files of Gemma 3 may lack the token for soft tokens, whose row has no meaning.
+const MARKUP: [Markup; 4] = [
+    Markup {
+        kind: MediaKind::Image,
+        marker: "<|image|>",
+        placeholders: &["<|image|>"],
+        ends: ("<|image>", "<image|>"),
+    },
+    Markup {
+        kind: MediaKind::Audio,
+        marker: "<|audio|>",
+        placeholders: &["<|audio|>"],
+        ends: ("<|audio>", "<audio|>"),
+    },
+    Markup {
+        kind: MediaKind::Video,
+        marker: "<|video|>",
+        placeholders: &["<|video|>"],
+        ends: ("<|image>", "<image|>"),
+    },
+    Markup {
+        kind: MediaKind::Image,
+        marker: "<start_of_image>",
+        placeholders: &["<image_soft_token>", "<pad>"],
+        ends: ("\n\n<start_of_image>", "<end_of_image>\n\n"),
+    },
+];
+
+impl Markup {
+    /// The first marker in a text, and its position.
+    fn first(text: &str) -> Option<(usize, &'static Self)> {
+        let places = MARKUP.iter().filter_map(|markup| Some((text.find(markup.marker)?, markup)));
+        places.min_by_key(|(at, _)| *at)
+    }
+
+    /// The placeholder and its id.
+    fn placeholder(&self, tokenizer: &Tokenizer) -> Result<(&'static str, u32), RuntimeError> {
+        let known = |text: &&'static str| Some((*text, tokenizer.id_of(text)?));
+        let found = self.placeholders.iter().find_map(known);
+        found.ok_or(RuntimeError::NoMarker { marker: self.placeholders[0] })
+    }
+}
+
 impl MediaKind {
-    /// The placeholder token, once per soft token; templates write one per medium.
+    /// Gemma 4's marker, by which saved conversations name the kind.
     pub fn marker(self) -> &'static str {
         match self {
             Self::Image => "<|image|>",
@@ -18,21 +72,16 @@ impl MediaKind {
         }
     }
 
-    /// The id of [`Self::marker`].
+    /// The id of the token that stands for each soft token in prompts of a model with this vocabulary.
     ///
     /// # Errors
-    /// If the vocabulary has none.
+    /// If the vocabulary has no markers of this kind.
     pub fn placeholder(self, tokenizer: &Tokenizer) -> Result<u32, RuntimeError> {
-        let marker = self.marker();
-        tokenizer.id_of(marker).ok_or(RuntimeError::NoMarker { marker })
-    }
-
-    /// Markers before and after the soft tokens.
-    fn ends(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Image | Self::Video => ("<|image>", "<image|>"),
-            Self::Audio => ("<|audio>", "<audio|>"),
-        }
+        let known =
+            |markup: &&Markup| markup.kind == self && tokenizer.id_of(markup.marker).is_some();
+        let markup = MARKUP.iter().find(known);
+        let markup = markup.ok_or(RuntimeError::NoMarker { marker: self.marker() })?;
+        Ok(markup.placeholder(tokenizer)?.1)
     }
 
     /// Whether soft tokens attend to each other bidirectionally: those of images do, those of audio do not.
@@ -51,13 +100,12 @@ impl MediaKind {
 
 impl EncodedMedia {
     /// The text in the prompt.
-    fn text(&self) -> String {
-        let (opening, closing) = self.kind.ends();
+    fn text(&self, (opening, closing): (&str, &str), placeholder: &str) -> String {
         let piece = |piece: &Piece| {
             let time = piece.seconds.map_or_else(String::new, |seconds| {
                 format!("{:02}:{:02} ", seconds / 60, seconds % 60)
             });
-            time + opening + &self.kind.marker().repeat(piece.rows.count) + closing
+            time + opening + &placeholder.repeat(piece.rows.count) + closing
         };
         self.pieces.iter().map(piece).collect::<Vec<_>>().join(" ")
     }
@@ -83,14 +131,16 @@ pub(crate) fn spread(
         let mut text = String::new();
         let mut rest = span.text.as_str();
         // Only the template's own markers count; markers in user text are text.
-        while let Some((at, kind)) = next_marker(rest).filter(|_| span.trusted) {
+        while let Some((at, markup)) = Markup::first(rest).filter(|_| span.trusted) {
+            let kind = markup.kind as usize;
             places[kind] += 1;
             text.push_str(&rest[..at]);
             if let Some(encoded) = waiting[kind].next() {
-                text.push_str(&encoded.text());
-                media.extend(encoded.media(KINDS[kind].placeholder(tokenizer)?));
+                let (placeholder, id) = markup.placeholder(tokenizer)?;
+                text.push_str(&encoded.text(markup.ends, placeholder));
+                media.extend(encoded.media(id));
             }
-            rest = &rest[at + KINDS[kind].marker().len()..];
+            rest = &rest[at + markup.marker.len()..];
         }
         text.push_str(rest);
         spans.push(Span { text, trusted: span.trusted });
@@ -102,10 +152,4 @@ pub(crate) fn spread(
         }
     }
     Ok((spans, media))
-}
-
-/// The first marker in a text, and the index of its kind.
-fn next_marker(text: &str) -> Option<(usize, usize)> {
-    let places = KINDS.iter().enumerate();
-    places.filter_map(|(kind, known)| Some((text.find(known.marker())?, kind))).min()
 }

@@ -1,4 +1,4 @@
-//! The vision encoder: a transformer over patches, or a single projection.
+//! The vision encoder: Gemma 4's transformer over patches or its single projection, or Gemma 3's SigLIP.
 
 use std::{borrow::Cow, rc::Rc};
 
@@ -6,7 +6,7 @@ use rullama_engine::{executor::Device, gpu::profile::Table, graph::Cost};
 use rullama_gguf::Gguf;
 use rullama_media::{
     MediaError,
-    image::{Budget, Image},
+    image::{Budget, Filter, Image, Size},
 };
 use rullama_models::{
     Catalog, EncoderGraph, Expected, ModelError,
@@ -14,6 +14,7 @@ use rullama_models::{
         Clamps,
         vision::{DirectVision, Grid, VisionConfig, VisionInputs, direct, rope, tower},
     },
+    siglip::{self, SiglipConfig},
 };
 
 use super::encoder::{Architecture, Encoder, Input, Inputs, SoftTokens};
@@ -25,7 +26,7 @@ const POSITIONS: &str = "v.position_embd.weight";
 /// Columns and rows of soft tokens that fill the default budget.
 const USUAL: (usize, usize) = (20, 14);
 
-/// Size of an image before it is encoded.
+/// Size of an image before it is encoded. Encoders with one input size (Gemma 3's) resize every image to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImageSize {
     /// Resized to fill a budget of soft tokens.
@@ -45,6 +46,7 @@ impl Default for ImageSize {
 enum VisionArchitecture {
     Tower(Box<VisionConfig>, Clamps),
     Direct(DirectVision),
+    Siglip(Box<SiglipConfig>),
 }
 
 /// A vision encoder whose weights are on a device.
@@ -110,7 +112,7 @@ impl VisionEncoder {
     }
 }
 
-/// Sizes that both architectures have.
+/// Sizes that all architectures have.
 struct Shape {
     /// Patch side in pixels.
     side: usize,
@@ -132,18 +134,34 @@ impl VisionArchitecture {
                 let DirectVision { cell: side, positions, width, out, .. } = *config;
                 Shape { side, pool: 1, positions, width, out }
             }
+            Self::Siglip(config) => {
+                let SiglipConfig { patch: side, pool, width, out, .. } = **config;
+                Shape { side, pool, positions: config.grid().columns, width, out }
+            }
+        }
+    }
+
+    /// The image in the size that it is encoded in; it is not copied if it has that size.
+    fn resized<'a>(&self, image: &'a Image, size: ImageSize) -> Cow<'a, Image> {
+        match (self, size) {
+            (Self::Siglip(config), _) => {
+                let side = config.side as u32;
+                let size = Size { width: side, height: side };
+                match image.size() == size {
+                    true => Cow::Borrowed(image),
+                    false => Cow::Owned(image.resize(size, Filter::Bilinear)),
+                }
+            }
+            (_, ImageSize::Fill(budget)) if image.size().target(budget) != image.size() => {
+                Cow::Owned(image.fill(budget))
+            }
+            (_, ImageSize::Fill(_) | ImageSize::Native) => Cow::Borrowed(image),
         }
     }
 
     /// The grid of patches of an image, and its pixels.
     fn prepare(&self, image: &Image, size: ImageSize) -> Result<(Grid, Inputs), RuntimeError> {
-        let image = match size {
-            // An image of the target size is not copied.
-            ImageSize::Fill(budget) if image.size().target(budget) != image.size() => {
-                Cow::Owned(image.fill(budget))
-            }
-            ImageSize::Fill(_) | ImageSize::Native => Cow::Borrowed(image),
-        };
+        let image = self.resized(image, size);
         let Shape { side, pool, positions, .. } = self.shape();
         let cell = (side * pool) as u32;
         let size = image.size();
@@ -160,8 +178,11 @@ impl VisionArchitecture {
         Ok((grid, vec![(VisionInputs::PIXELS, pixels)]))
     }
 
-    /// Sum of the position embeddings of each patch's column and row.
+    /// What is added to each patch: the position embeddings of its column and row, or its own one.
     async fn positions(&self, gguf: &Gguf, grid: Grid) -> Result<Vec<f32>, RuntimeError> {
+        if let Self::Siglip(config) = self {
+            return learned_positions(config, gguf).await;
+        }
         let missing = || ModelError::MissingTensors { names: vec![POSITIONS.into()] };
         let tensor = gguf.tensor(POSITIONS).ok_or_else(missing)?;
         let Shape { width, positions, .. } = self.shape();
@@ -188,6 +209,9 @@ impl Architecture for VisionArchitecture {
     const PACKED_CLAMPS: Option<&'static str> = Some("v.clamp_data");
 
     fn of_file(gguf: &Gguf) -> Result<Option<Self>, RuntimeError> {
+        if let Some(siglip) = SiglipConfig::of_file(gguf)? {
+            return Ok(Some(Self::Siglip(Box::new(siglip))));
+        }
         if let Some(direct) = DirectVision::of_file(gguf)? {
             return Ok(Some(Self::Direct(direct)));
         }
@@ -198,7 +222,7 @@ impl Architecture for VisionArchitecture {
     fn clamped(&mut self) -> Option<(Vec<String>, &mut Clamps)> {
         match self {
             Self::Tower(config, clamps) => Some((config.clamped_linears(), clamps)),
-            Self::Direct(_) => None,
+            Self::Direct(_) | Self::Siglip(_) => None,
         }
     }
 
@@ -210,15 +234,22 @@ impl Architecture for VisionArchitecture {
         match self {
             Self::Tower(config, _) => config.expected(),
             Self::Direct(config) => config.expected(),
+            Self::Siglip(config) => config.expected(),
         }
     }
 
     fn smallest(&self) -> Grid {
+        if let Self::Siglip(config) = self {
+            return config.grid();
+        }
         let pool = self.shape().pool;
         Grid { columns: pool, rows: pool }
     }
 
     fn usual(&self) -> Grid {
+        if let Self::Siglip(config) = self {
+            return config.grid();
+        }
         let pool = self.shape().pool;
         Grid { columns: USUAL.0 * pool, rows: USUAL.1 * pool }
     }
@@ -227,6 +258,7 @@ impl Architecture for VisionArchitecture {
         match self {
             Self::Tower(config, clamps) => tower(config, catalog, clamps, grid, most_bytes),
             Self::Direct(config) => direct(config, catalog, grid),
+            Self::Siglip(config) => siglip::encoder(config, catalog),
         }
     }
 
@@ -237,9 +269,31 @@ impl Architecture for VisionArchitecture {
     async fn constants(&self, gguf: &Gguf, grid: Grid) -> Result<Inputs, RuntimeError> {
         let positions = self.positions(gguf, grid).await?;
         let mut inputs = vec![(VisionInputs::POSITIONS, Input::F32(positions))];
-        if let Self::Tower(config, _) = self {
-            inputs.push((VisionInputs::ROPE, Input::F32(rope(grid, config.head()))));
-        }
+        let table = match self {
+            Self::Tower(config, _) => rope(grid, config.head()),
+            Self::Direct(_) => return Ok(inputs),
+            Self::Siglip(config) => {
+                // Cosines and sines of no rotation, scaled.
+                let pair = [siglip::score_scale(config.head()), 0.0];
+                pair.repeat(grid.patches() * config.head() / 2)
+            }
+        };
+        inputs.push((VisionInputs::ROPE, Input::F32(table)));
         Ok(inputs)
     }
+}
+
+/// The learned embedding of each patch's position, with the bias of the patch embedding added.
+async fn learned_positions(config: &SiglipConfig, gguf: &Gguf) -> Result<Vec<f32>, RuntimeError> {
+    let bias = config.patch_bias();
+    let [positions, bias] = [config.positions(), &bias].map(|name| {
+        gguf.tensor(name).ok_or_else(|| ModelError::MissingTensors { names: vec![name.into()] })
+    });
+    let (positions, bias) = (positions?, bias?);
+    let mut sums = gguf.rows_f32(positions, 0..positions.rows()).await?;
+    let bias = gguf.rows_f32(bias, 0..bias.rows()).await?;
+    for row in sums.chunks_exact_mut(config.width) {
+        row.iter_mut().zip(&bias).for_each(|(sum, bias)| *sum += bias);
+    }
+    Ok(sums)
 }

@@ -305,7 +305,7 @@ impl Inner {
         let tensor = self.gguf.tensor("token_embd.weight");
         let tensor = tensor.expect("the catalogue was made from this file");
         let id = u64::from(id);
-        let scale = (self.config.width as f64).sqrt() as f32;
+        let scale = self.config.embedding_scale();
         let row = self.gguf.rows_f32(tensor, id..id + 1).await?;
         Ok(row.into_iter().map(|x| x * scale).collect())
     }

@@ -30,5 +30,6 @@ mod media;
 mod parity;
 mod row_order;
 mod sessions;
+mod siglip;
 mod taps;
 mod vision;

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Channels of a pixel.
-pub(super) const CHANNELS: usize = 3;
+pub(crate) const CHANNELS: usize = 3;
 /// The projector's weight, which all vision encoders have.
 pub(super) const PROJECTOR: &str = "mm.input_projection.weight";
 const POSITIONS: &str = "v.position_embd.weight";

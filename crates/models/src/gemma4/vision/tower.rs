@@ -95,7 +95,7 @@ pub fn tower(
 }
 
 /// An image cut into patches of this side, each in the order channel, row, column; pixel values 0 to 1 are mapped to a range.
-pub(super) fn patches(b: &mut Build<'_>, grid: Grid, side: usize, range: (f32, f32)) -> Value {
+pub(crate) fn patches(b: &mut Build<'_>, grid: Grid, side: usize, range: (f32, f32)) -> Value {
     let cut = Patches { columns: grid.columns, rows: grid.rows, side, range };
     let pixels = b.input(VisionInputs::PIXELS, Type::u32([cut.pixels()]));
     b.graph.patches(pixels, cut)

@@ -21,6 +21,7 @@ use rullama_models::{
             DirectVision, Grid, VisionConfig, direct as direct_vision, tower as vision_tower,
         },
     },
+    siglip::{self, SiglipConfig},
 };
 
 use super::{
@@ -155,7 +156,12 @@ impl Walk<'_> {
     /// Encoders of images and audio, in a projector file or inside a model.
     fn encoders(&mut self, gguf: &Gguf) -> Result<(), ModelError> {
         let (clamps, most) = (Clamps::default(), 128 << 20);
-        if let Some(config) = DirectVision::of_file(gguf)? {
+        if let Some(config) = SiglipConfig::of_file(gguf)? {
+            let catalog = Catalog::of_file(gguf, &config.expected())?;
+            if config.layers <= MOST_LAYERS {
+                self.graph(&siglip::encoder(&config, &catalog).graph);
+            }
+        } else if let Some(config) = DirectVision::of_file(gguf)? {
             let catalog = Catalog::of_file(gguf, &config.expected())?;
             let grid = Grid { columns: 5, rows: 3 };
             self.graph(&direct_vision(&config, &catalog, grid).graph);

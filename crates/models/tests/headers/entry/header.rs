@@ -14,6 +14,7 @@ use rullama_models::{
         diffusion::DiffusionConfig,
         vision::{DirectVision, VisionConfig},
     },
+    siglip::SiglipConfig,
 };
 use rullama_source::{ByteSource, Bytes, Local, MemorySource, SourceError};
 use rullama_testkit::golden;
@@ -279,9 +280,10 @@ fn expected(gguf: &Gguf) -> Vec<Expected> {
     all.extend(DiffusionConfig::of_file(gguf).map(|config| config.expected()).unwrap_or_default());
     let vision = VisionConfig::of_file(gguf).ok().flatten().map(|config| config.expected());
     let pixels = DirectVision::of_file(gguf).ok().flatten().map(|config| config.expected());
+    let siglip = SiglipConfig::of_file(gguf).ok().flatten().map(|config| config.expected());
     let audio = AudioConfig::of_file(gguf).ok().flatten().map(|config| config.expected());
     let samples = DirectAudio::of_file(gguf).ok().flatten().map(|config| config.expected());
-    all.extend([vision, pixels, audio, samples].into_iter().flatten().flatten());
+    all.extend([vision, pixels, siglip, audio, samples].into_iter().flatten().flatten());
     all
 }
 

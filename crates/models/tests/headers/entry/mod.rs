@@ -8,7 +8,7 @@ mod header;
 use header::{Header, Source};
 
 /// Golden files: decoders, projectors with vision and audio encoders, a drafter, embedding models, a diffusion model.
-pub(crate) const FILES: [&str; 14] = [
+pub(crate) const FILES: [&str; 15] = [
     "gguf/micro-e2b-Q8_0.gguf",
     "gguf/micro-moe-Q8_0.gguf",
     "gguf/micro-dense-BF16.gguf",
@@ -23,6 +23,7 @@ pub(crate) const FILES: [&str; 14] = [
     "gguf/micro-g3p-Q4_0.gguf",
     "gguf/micro-llama-Q4_1.gguf",
     "gguf/micro-qwen2-Q8_0.gguf",
+    "gguf/micro-g3p-mmproj-F16.gguf",
 ];
 
 /// Number of boundary values that an edit can select.
