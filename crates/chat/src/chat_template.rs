@@ -4,6 +4,10 @@
 use crate::jinja::JinjaTemplate;
 use crate::{ChatError, Conversation, Family, Output, Prompt, RenderOptions, render};
 
+/// What only templates of models that think contain.
+#[cfg(feature = "jinja")]
+const THINKING: [&str; 3] = ["enable_thinking", "<|think|>", "<think>"];
+
 /// The chat template of a model file.
 #[derive(Debug, Clone)]
 pub struct ChatTemplate(Kind);
@@ -11,9 +15,52 @@ pub struct ChatTemplate(Kind);
 #[derive(Debug, Clone)]
 enum Kind {
     Native(Family),
-    /// The template of the file, and the markup of the model's output.
+    /// The template of the file, which is run.
     #[cfg(feature = "jinja")]
-    File(Box<JinjaTemplate>, Output),
+    File(Box<FileTemplate>),
+}
+
+/// A template of no known family.
+#[cfg(feature = "jinja")]
+#[derive(Debug, Clone)]
+struct FileTemplate {
+    template: JinjaTemplate,
+    /// The markup of the model's output.
+    output: Output,
+    has_tools: bool,
+    thinks: bool,
+}
+
+/// What a model file says about its chat template.
+pub struct TemplateSource<'a> {
+    /// The file's own template.
+    pub template: Option<&'a str>,
+    /// Text of the beginning-of-sequence token.
+    pub bos: &'a str,
+    /// Text of the end-of-sequence token.
+    pub eos: &'a str,
+    /// The architecture, for files without a template.
+    pub architecture: &'a str,
+    /// Whether the vocabulary has a token of this text.
+    pub has_token: &'a dyn Fn(&str) -> bool,
+    /// Whether the model has inputs for each layer, as small Gemma 4 models do.
+    pub has_layer_inputs: bool,
+}
+
+impl TemplateSource<'_> {
+    /// The family of a file without a usable template, by its tokens or else its architecture.
+    fn family(&self) -> Family {
+        if let Some(family) = Family::of_vocabulary(self.has_token) {
+            return family;
+        }
+        match self.architecture {
+            "gemma3" => Family::Gemma3,
+            // As llama.cpp does for models without a template.
+            "llama" | "qwen2" | "qwen3" => Family::ChatMl,
+            _ if self.has_layer_inputs => Family::Small,
+            _ => Family::Large,
+        }
+    }
 }
 
 impl From<Family> for ChatTemplate {
@@ -23,6 +70,19 @@ impl From<Family> for ChatTemplate {
 }
 
 impl ChatTemplate {
+    /// The template of a model: the file's own, or else that of the family its tokens or its architecture show.
+    ///
+    /// # Errors
+    /// If the file's template is of no known family and cannot be run.
+    pub fn of_model(source: &TemplateSource<'_>) -> Result<Self, ChatError> {
+        if let Some(text) = source.template
+            && let Some(template) = Self::new(text, source.bos, source.eos)?
+        {
+            return Ok(template);
+        }
+        Ok(source.family().into())
+    }
+
     /// Reads the template of a model file; `bos` and `eos` are the texts of its beginning-of-sequence and end-of-sequence
     /// tokens. `None` for a Gemma 4 template that does not show which of the Gemma 4 families it is.
     ///
@@ -42,7 +102,12 @@ impl ChatTemplate {
                 let output = agrees.map_or_else(|| Output::of_template(template), Family::output);
                 return Ok(Some(match agrees {
                     Some(family) => family.into(),
-                    None => Self(Kind::File(Box::new(file), output)),
+                    None => Self(Kind::File(Box::new(FileTemplate {
+                        template: file,
+                        output,
+                        has_tools: template.contains("tools"),
+                        thinks: THINKING.iter().any(|word| template.contains(word)),
+                    }))),
                 }));
             }
         }
@@ -56,7 +121,25 @@ impl ChatTemplate {
         match &self.0 {
             Kind::Native(family) => Some(*family),
             #[cfg(feature = "jinja")]
-            Kind::File(..) => None,
+            Kind::File(_) => None,
+        }
+    }
+
+    /// Whether it declares tools to the model.
+    pub fn has_tools(&self) -> bool {
+        match &self.0 {
+            Kind::Native(family) => family.has_tools(),
+            #[cfg(feature = "jinja")]
+            Kind::File(file) => file.has_tools,
+        }
+    }
+
+    /// Whether its models can think before they reply.
+    pub fn thinks(&self) -> bool {
+        match &self.0 {
+            Kind::Native(family) => family.thinks(),
+            #[cfg(feature = "jinja")]
+            Kind::File(file) => file.thinks,
         }
     }
 
@@ -65,7 +148,7 @@ impl ChatTemplate {
         match &self.0 {
             Kind::Native(family) => family.output(),
             #[cfg(feature = "jinja")]
-            Kind::File(_, output) => *output,
+            Kind::File(file) => file.output,
         }
     }
 
@@ -77,7 +160,7 @@ impl ChatTemplate {
         match &self.0 {
             Kind::Native(family) => render(conversation, RenderOptions { family: *family, repair }),
             #[cfg(feature = "jinja")]
-            Kind::File(template, _) => template.render(conversation),
+            Kind::File(file) => file.template.render(conversation),
         }
     }
 }

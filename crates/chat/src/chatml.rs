@@ -28,6 +28,9 @@ fn default_system(family: Family) -> Option<&'static str> {
 
 /// Renders a conversation.
 pub(crate) fn render(conversation: &Conversation, family: Family) -> Result<Prompt, ChatError> {
+    if !conversation.tools.is_empty() && !family.has_tools() {
+        return Err(ChatError::NoTools);
+    }
     let mut out = Prompt::default();
     let (system, rest) = split_system(&conversation.messages);
     system_turn(&mut out, conversation, system, family)?;

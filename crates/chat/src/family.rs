@@ -135,9 +135,18 @@ impl Family {
         }
     }
 
-    /// Whether models of the family support tools.
+    /// Whether templates of the family declare tools to the model.
     pub fn has_tools(self) -> bool {
-        !matches!(self, Self::Gemma3 | Self::TranslateGemma | Self::Llama3)
+        matches!(
+            self,
+            Self::Small
+                | Self::Large
+                | Self::FunctionGemma
+                | Self::FunctionGemmaOllama
+                | Self::Qwen25
+                | Self::Qwen3
+                | Self::Llama31
+        )
     }
 
     /// Whether models of the family support thinking.

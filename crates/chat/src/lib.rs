@@ -23,6 +23,7 @@
 //! ```
 
 mod call;
+mod capability;
 mod channels;
 mod chat_template;
 mod chatml;
@@ -47,8 +48,9 @@ mod tool;
 mod tools;
 
 pub use call::{Call, parse_call};
+pub use capability::{Capability, ModelRole};
 pub use channels::{Event, Parser, ParserOptions, Start, Thinking};
-pub use chat_template::ChatTemplate;
+pub use chat_template::{ChatTemplate, TemplateSource};
 pub use error::ChatError;
 pub use family::Family;
 pub use markup::Output;

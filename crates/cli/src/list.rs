@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     args::ListArgs,
-    locate::Stores,
+    locate::{self, Stores},
     output::{bytes, print, print_json, safe, table},
 };
 
@@ -29,13 +29,19 @@ pub(crate) fn list(stores: &Stores, args: &ListArgs) -> Result<()> {
     entries.sort_by_key(|entry| std::cmp::Reverse(entry.modified));
     if args.json {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        let models: Vec<Value> = entries.iter().map(as_json).collect();
+        let models: Vec<Value> = entries.iter().map(|entry| as_json(stores, entry)).collect();
         return print_json(&json!({ "models": models, "problems": problems }));
     }
     print(&as_table(stores, &entries, &problems))
 }
 
-fn as_json(entry: &Entry) -> Value {
+/// What a model can do, from the headers of its files; nothing if they cannot be read.
+fn capabilities(stores: &Stores, entry: &Entry) -> Vec<&'static str> {
+    let opened = stores.open(&entry.name.full());
+    opened.map(|(location, gguf)| locate::capabilities(&location, &gguf)).unwrap_or_default()
+}
+
+fn as_json(stores: &Stores, entry: &Entry) -> Value {
     let modified = entry.modified.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
     let mut value = json!({
         "name": entry.name.to_string(),
@@ -46,6 +52,7 @@ fn as_json(entry: &Entry) -> Value {
         Ok(summary) => {
             value["id"] = json!(summary.id.hex());
             value["size"] = json!(summary.size);
+            value["capabilities"] = json!(capabilities(stores, entry));
         }
         Err(problem) => value["problem"] = json!(problem.to_string()),
     }
@@ -61,8 +68,9 @@ fn as_table(stores: &Stores, entries: &[Entry], problems: &[StoreError]) -> Stri
         }
         text.push_str("Pull one with `ollama pull gemma4:e2b`, point --store at a folder, or use the path or URL of a GGUF file.\n");
     } else {
-        let head = ["NAME", "ID", "SIZE", "MODIFIED"].map(String::from).to_vec();
-        let rows: Vec<Vec<String>> = std::iter::once(head).chain(entries.iter().map(row)).collect();
+        let head = ["NAME", "ID", "SIZE", "MODIFIED", "CAPABILITIES"].map(String::from).to_vec();
+        let rows = entries.iter().map(|entry| row(stores, entry));
+        let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
         text.push_str(&table(&rows));
     }
     for problem in problems {
@@ -71,11 +79,12 @@ fn as_table(stores: &Stores, entries: &[Entry], problems: &[StoreError]) -> Stri
     text
 }
 
-fn row(entry: &Entry) -> Vec<String> {
+fn row(stores: &Stores, entry: &Entry) -> Vec<String> {
     let age = entry.modified.and_then(|time| time.elapsed().ok()).map_or_else(|| "–".into(), ago);
     match &entry.summary {
         Ok(summary) => {
-            vec![entry.name.to_string(), summary.id.short().into(), bytes(summary.size), age]
+            let can = capabilities(stores, entry).join(", ");
+            vec![entry.name.to_string(), summary.id.short().into(), bytes(summary.size), age, can]
         }
         Err(problem) => {
             let problem = format!("problem: {}", safe(&problem.to_string()));

@@ -5,6 +5,8 @@ use std::{io::Write, path::Path};
 use anyhow::{Context, Result};
 use rullama::{DEMO, Location, demo_gguf};
 use rullama_gguf::Gguf;
+use rullama_runtime::model::{Capability, Summary, capabilities_of};
+use rullama_store::Layer;
 use tempfile::NamedTempFile;
 
 use crate::output_file::{protect, protect_store};
@@ -50,6 +52,20 @@ impl Stores {
         let gguf = open(&location)?;
         Ok((location, gguf))
     }
+}
+
+/// What a model can do, with the encoders of its projector files; nothing if it is not supported.
+pub(crate) fn capabilities(location: &Location, gguf: &Gguf) -> Vec<&'static str> {
+    if Summary::of(gguf).is_err() {
+        return Vec::new();
+    }
+    let projectors = match location {
+        Location::Store(files) => files.projectors.as_slice(),
+        _ => &[],
+    };
+    let open = |layer: &Layer| Location::Path(layer.path.clone()).open().ok();
+    let projectors: Vec<Gguf> = projectors.iter().filter_map(open).collect();
+    capabilities_of(gguf, &projectors).into_iter().map(Capability::name).collect()
 }
 
 /// Reads the header of a model.

@@ -24,7 +24,7 @@ use facts::Facts;
 
 pub(crate) fn show(stores: &Stores, args: &ShowArgs) -> Result<()> {
     let (location, gguf) = stores.open(&args.model)?;
-    let facts = Facts::of(&gguf);
+    let facts = Facts::of(&location, &gguf);
     if args.json {
         return print_json(&as_json(&location, &gguf, &facts, args));
     }

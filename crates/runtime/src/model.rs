@@ -24,11 +24,12 @@ use rullama_gguf::Gguf;
 use rullama_models::{Catalog, decoder::Config};
 use rullama_tokenizer::Tokenizer;
 
-pub use capability::Capability;
+pub use capability::capabilities_of;
 pub use kind::ModelKind;
 pub use load::{LoadOptions, TablePlace};
 pub use memory::MemoryUse;
 pub use plan::describe_plans;
+pub use rullama_chat::Capability;
 pub use summary::{Summary, hinted_options};
 
 pub use crate::loader::Progress;

@@ -1,6 +1,6 @@
 //! Tokenizer and chat template of a model file.
 
-use rullama_chat::{ChatError, ChatTemplate, Family};
+use rullama_chat::{ChatError, ChatTemplate, TemplateSource};
 use rullama_gguf::{Array, Gguf, GgufError, Optional, Value};
 use rullama_tokenizer::{Tokenizer, TokenizerError, Vocab};
 
@@ -82,8 +82,7 @@ fn token_count(gguf: &Gguf, architecture: &str, listed: usize) -> usize {
     rows.map_or(listed, |rows| rows.min(listed))
 }
 
-/// The chat template of a model file: the file's own, or else detected by its tokens or its architecture.
-/// Files from Ollama have no template; small Gemma 4 models are recognised by their per-layer inputs.
+/// The chat template of a model file: the file's own, or else detected by its tokens or its architecture. Files from Ollama have none.
 ///
 /// # Errors
 /// If the file's template is of no known family and cannot be executed, or a key has the wrong type.
@@ -94,30 +93,16 @@ pub fn template(gguf: &Gguf) -> Result<ChatTemplate, FamilyError> {
         let id = id.and_then(|id| usize::try_from(id).ok());
         Ok(id.and_then(|id| tokens?.get(id)).unwrap_or_default())
     };
-    if let Some(text) = gguf.str("tokenizer.chat_template").optional()?
-        && let Some(template) = ChatTemplate::new(text, token("bos")?, token("eos")?)?
-    {
-        return Ok(template);
-    }
-    Ok(family(gguf)?.into())
-}
-
-/// The family of a file without a usable template.
-fn family(gguf: &Gguf) -> Result<Family, FamilyError> {
     let architecture = gguf.str("general.architecture").optional()?.unwrap_or_default();
-    let tokens = gguf.strings("tokenizer.ggml.tokens").optional()?;
-    let has = |text: &str| tokens.is_some_and(|tokens| tokens.iter().any(|token| token == text));
-    if let Some(family) = Family::of_vocabulary(has) {
-        return Ok(family);
-    }
-    match architecture {
-        "gemma3" => return Ok(Family::Gemma3),
-        // As llama.cpp does for models without a template.
-        "llama" | "qwen2" | "qwen3" => return Ok(Family::ChatMl),
-        _ => {}
-    }
     let width = gguf.u32(&format!("{architecture}.embedding_length_per_layer_input")).optional()?;
-    Ok(if width.unwrap_or(0) > 0 { Family::Small } else { Family::Large })
+    Ok(ChatTemplate::of_model(&TemplateSource {
+        template: gguf.str("tokenizer.chat_template").optional()?,
+        bos: token("bos")?,
+        eos: token("eos")?,
+        architecture,
+        has_token: &|text| tokens.is_some_and(|tokens| tokens.iter().any(|token| token == text)),
+        has_layer_inputs: width.unwrap_or(0) > 0,
+    })?)
 }
 
 /// Why a file has no usable chat template.

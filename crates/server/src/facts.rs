@@ -3,7 +3,7 @@
 use std::{path::Path, rc::Rc};
 
 use rullama_api::Capability;
-use rullama_chat::Family;
+use rullama_chat::{self as model, ChatTemplate, ModelRole, TemplateSource};
 use rullama_gguf::{Gguf, GgufError, TensorInfo};
 use rullama_source::{FileSource, SourceError};
 use rullama_store::ConfigBlob;
@@ -33,10 +33,10 @@ pub(crate) struct Facts {
     pub(crate) embedding_length: Option<u64>,
     pub(crate) vision: bool,
     pub(crate) audio: bool,
-    /// Whether the file brings its own chat template.
-    has_template: bool,
-    /// Whether the chat template declares tools, and whether it knows thinking.
-    tools_and_thinking: (bool, bool),
+    /// The chat template; none if the file's cannot be used.
+    template: Option<ChatTemplate>,
+    /// The template of a model whose file names a renderer in place of one.
+    built_in: Option<ChatTemplate>,
 }
 
 /// Why a header could not be read.
@@ -68,7 +68,6 @@ impl Facts {
         let architecture = gguf.str("general.architecture").unwrap_or_default().to_owned();
         let number = |key: &str| gguf.u64(&format!("{architecture}.{key}")).ok();
         let flag = |key: &str| gguf.bool(key).unwrap_or(false);
-        let template = gguf.str("tokenizer.chat_template").ok().filter(|text| !text.is_empty());
         Self {
             kind: kind(&architecture, gguf),
             parameters: gguf
@@ -80,8 +79,8 @@ impl Facts {
             embedding_length: number("embedding_length"),
             vision: number("vision.block_count").is_some() || flag("clip.has_vision_encoder"),
             audio: number("audio.block_count").is_some() || flag("clip.has_audio_encoder"),
-            has_template: template.is_some(),
-            tools_and_thinking: tools_and_thinking(&architecture, template, gguf),
+            template: template(gguf, &architecture, true),
+            built_in: template(gguf, &architecture, false),
             architecture,
         }
     }
@@ -97,29 +96,51 @@ impl Facts {
         config: &ConfigBlob,
         projectors: &[std::sync::Arc<Self>],
     ) -> Vec<Capability> {
-        if self.kind == Kind::Embedding {
-            return vec![Capability::Embedding];
-        }
-        // Ollama's files of Gemma 4 name a renderer in place of a template; without either, the built-in one is used.
-        let built_in = config.renderer.is_some() || !self.has_template;
-        let is_gemma4 = matches!(self.architecture.as_str(), "gemma4" | "diffusion-gemma");
-        let (tools, thinking) =
-            if built_in && is_gemma4 { (true, true) } else { self.tools_and_thinking };
-        // Of other families, encoders are not run.
-        let encodes = self.architecture == "gemma4";
-        let has = |what: fn(&Self) -> bool| {
-            encodes && (what(self) || projectors.iter().any(|projector| what(projector)))
+        let template = if config.renderer.is_some() { &self.built_in } else { &self.template };
+        let images = self.vision || projectors.iter().any(|projector| projector.vision);
+        let audio = self.audio || projectors.iter().any(|projector| projector.audio);
+        let role = match self.kind {
+            Kind::Decoder => ModelRole::Decoder,
+            Kind::Diffusion => ModelRole::Diffusion,
+            Kind::Embedding => ModelRole::Embedding,
+            Kind::Projector | Kind::Other => ModelRole::Other,
         };
-        let (vision, audio) = (has(|facts| facts.vision), has(|facts| facts.audio));
-        let all = [
-            (Capability::Completion, true),
-            (Capability::Vision, vision),
-            (Capability::Audio, audio),
-            (Capability::Tools, tools),
-            (Capability::Thinking, thinking),
-        ];
-        all.into_iter().filter(|(_, has)| *has).map(|(capability, _)| capability).collect()
+        let all = model::Capability::of_model(role, template.as_ref(), images, audio);
+        all.into_iter().filter_map(ollamas_name).collect()
     }
+}
+
+/// A capability under Ollama's name, which has none for training.
+fn ollamas_name(capability: model::Capability) -> Option<Capability> {
+    Some(match capability {
+        model::Capability::Text => Capability::Completion,
+        model::Capability::Images => Capability::Vision,
+        model::Capability::Audio => Capability::Audio,
+        model::Capability::Tools => Capability::Tools,
+        model::Capability::Thinking => Capability::Thinking,
+        model::Capability::Embeddings => Capability::Embedding,
+        model::Capability::Training => return None,
+    })
+}
+
+/// The chat template of a file, its own one or that of its family.
+fn template(gguf: &Gguf, architecture: &str, own: bool) -> Option<ChatTemplate> {
+    let text = |key: &str| gguf.str(key).ok().filter(|text| !text.is_empty());
+    let tokens = gguf.strings("tokenizer.ggml.tokens").ok();
+    let token = |key: &str| {
+        let id = usize::try_from(gguf.u32(key).ok()?).ok()?;
+        tokens?.get(id)
+    };
+    let width = gguf.u32(&format!("{architecture}.embedding_length_per_layer_input"));
+    let source = TemplateSource {
+        template: text("tokenizer.chat_template").filter(|_| own),
+        bos: token("tokenizer.ggml.bos_token_id").unwrap_or_default(),
+        eos: token("tokenizer.ggml.eos_token_id").unwrap_or_default(),
+        architecture,
+        has_token: &|text| tokens.is_some_and(|tokens| tokens.iter().any(|token| token == text)),
+        has_layer_inputs: width.is_ok_and(|width| width > 0),
+    };
+    ChatTemplate::of_model(&source).ok()
 }
 
 /// What the runtime would take the file for.
@@ -133,25 +154,4 @@ fn kind(architecture: &str, gguf: &Gguf) -> Kind {
         "clip" => Kind::Projector,
         _ => Kind::Other,
     }
-}
-
-/// What the chat template of a file, or the one its tokens call for, supports.
-fn tools_and_thinking(architecture: &str, template: Option<&str>, gguf: &Gguf) -> (bool, bool) {
-    let family = match template.map(|text| (text, Family::of_template(text))) {
-        // A template of no known family is run as it is.
-        Some((text, Err(_) | Ok(None))) => return (text.contains("tools"), thinks(text)),
-        Some((_, Ok(family))) => family,
-        None => {
-            let tokens = gguf.strings("tokenizer.ggml.tokens").ok();
-            let has =
-                |text: &str| tokens.is_some_and(|tokens| tokens.iter().any(|token| token == text));
-            let usual = if architecture == "gemma3" { Family::Gemma3 } else { Family::ChatMl };
-            Some(Family::of_vocabulary(has).unwrap_or(usual))
-        }
-    };
-    family.map_or((false, false), |family| (family.has_tools(), family.thinks()))
-}
-
-fn thinks(template: &str) -> bool {
-    ["enable_thinking", "<|think|>", "<think>"].iter().any(|word| template.contains(word))
 }

@@ -76,6 +76,7 @@ impl Facts {
             "vocabulary": self.summary.vocabulary,
             "trainedContext": self.summary.trained_context,
             "thinking": self.summary.thinking,
+            "capabilities": self.summary.capabilities.iter().map(|can| can.name()).collect::<Vec<_>>(),
             "defaults": sampling(&self.defaults),
         })
     }

@@ -14,7 +14,7 @@ export {
 } from "./storage/hugging-face.js";
 
 /** What a model can do, beyond text. */
-export type Ability = "images" | "audio" | "thinking" | "search" | "diffusion";
+export type Ability = "images" | "audio" | "tools" | "thinking" | "search" | "diffusion" | "training";
 
 /** A model of the catalogue. */
 export interface CatalogueModel {
@@ -32,7 +32,7 @@ export interface CatalogueModel {
   abilities: Ability[];
 }
 
-/** Smallest first. */
+/** The recommended ones first, then by size. */
 export const CATALOGUE: readonly CatalogueModel[] = [
   {
     name: "Gemma 4 E2B",
@@ -41,7 +41,7 @@ export const CATALOGUE: readonly CatalogueModel[] = [
     projector: "mmproj-F16.gguf",
     size: 3.11e9,
     memory: 1.9e9,
-    abilities: ["images", "audio", "thinking"],
+    abilities: ["images", "audio", "tools", "thinking", "training"],
   },
   {
     name: "Gemma 4 E4B",
@@ -50,7 +50,32 @@ export const CATALOGUE: readonly CatalogueModel[] = [
     projector: "mmproj-F16.gguf",
     size: 4.98e9,
     memory: 3.4e9,
-    abilities: ["images", "audio", "thinking"],
+    abilities: ["images", "audio", "tools", "thinking", "training"],
+  },
+  {
+    name: "Gemma 3 270M",
+    repository: "ggml-org/gemma-3-270m-it-GGUF",
+    file: "gemma-3-270m-it-Q8_0.gguf",
+    size: 0.292e9,
+    memory: 0.4e9,
+    abilities: ["training"],
+  },
+  {
+    name: "Gemma 3 4B",
+    repository: "ggml-org/gemma-3-4b-it-GGUF",
+    file: "gemma-3-4b-it-Q4_K_M.gguf",
+    projector: "mmproj-model-f16.gguf",
+    size: 2.49e9,
+    memory: 3.2e9,
+    abilities: ["images", "training"],
+  },
+  {
+    name: "Qwen 3 0.6B",
+    repository: "Qwen/Qwen3-0.6B-GGUF",
+    file: "Qwen3-0.6B-Q8_0.gguf",
+    size: 0.639e9,
+    memory: 1.1e9,
+    abilities: ["tools", "thinking", "training"],
   },
   {
     name: "Gemma 4 12B",
@@ -58,7 +83,7 @@ export const CATALOGUE: readonly CatalogueModel[] = [
     file: "gemma-4-12b-it-Q4_K_M.gguf",
     size: 7.2e9,
     memory: 8e9,
-    abilities: ["thinking"],
+    abilities: ["tools", "thinking", "training"],
   },
   {
     name: "Gemma 4 26B-A4B",
@@ -66,7 +91,7 @@ export const CATALOGUE: readonly CatalogueModel[] = [
     file: "gemma-4-26B-A4B-it-UD-Q4_K_M.gguf",
     size: 16.9e9,
     memory: 17.5e9,
-    abilities: ["thinking"],
+    abilities: ["tools", "thinking", "training"],
   },
   {
     name: "DiffusionGemma 26B-A4B",

@@ -406,11 +406,13 @@ function detailsOf(info: FitReport["info"]): OllamaModelDetails {
   };
 }
 
-function capabilities({ kind, thinking }: FitReport["info"]): string[] {
+function capabilities({ kind, thinking, capabilities: can }: FitReport["info"]): string[] {
   if (kind === "embedding") return ["embedding"];
   if (kind === "drafter") return [];
   // Tools were not tried with diffusion models.
-  return ["completion", ...(kind === "decoder" ? ["tools"] : []), ...(thinking ? ["thinking"] : [])];
+  const tools = kind === "decoder" && (can?.includes("tools") ?? true);
+  const vision = can?.includes("images") ?? false;
+  return ["completion", ...(vision ? ["vision"] : []), ...(tools ? ["tools"] : []), ...(thinking ? ["thinking"] : [])];
 }
 
 function parameterLines(defaults: FitReport["info"]["defaults"]): string {

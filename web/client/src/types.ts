@@ -91,6 +91,9 @@ export interface EngineOptions {
   shared?: boolean;
 }
 
+/** A capability of a model. */
+export type Capability = "text" | "images" | "audio" | "tools" | "thinking" | "embeddings" | "training";
+
 /** What is in a model's file and what it takes. */
 export interface ModelInfo {
   kind: ModelKind;
@@ -111,6 +114,8 @@ export interface ModelInfo {
   context: number;
   /** Whether its template lets it think first. */
   thinking: boolean;
+  /** What it can do, as its file says; encoders in a file of their own add `images` and `audio`. */
+  capabilities?: Capability[];
   memory: MemoryUse;
   device: string;
   /** Sampling defaults: hints of the file under the parameters its name brings. */

@@ -1,9 +1,9 @@
 //! A summary of a model. Missing or invalid values are omitted, because `show` must also work on broken files.
 
+use rullama::Location;
 use rullama_gguf::{Gguf, TensorInfo};
-use rullama_runtime::model::{Capability, Summary};
 
-use crate::output::safe;
+use crate::{locate::capabilities, output::safe};
 
 /// Summary of a model.
 pub(super) struct Facts {
@@ -21,7 +21,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(gguf: &Gguf) -> Self {
+    pub(super) fn of(location: &Location, gguf: &Gguf) -> Self {
         let architecture = gguf.str("general.architecture").ok().map(str::to_owned);
         let prefix = architecture.clone().unwrap_or_default();
         let number = |key: &str| gguf.u64(&format!("{prefix}.{key}")).ok();
@@ -42,9 +42,7 @@ impl Facts {
             vocabulary: gguf.strings("tokenizer.ggml.tokens").ok().map(|tokens| tokens.len()),
             vision: has("v."),
             audio: has("a."),
-            capabilities: Summary::of(gguf)
-                .map(|summary| summary.capabilities.into_iter().map(Capability::name).collect())
-                .unwrap_or_default(),
+            capabilities: capabilities(location, gguf),
             architecture,
         }
     }

@@ -15,7 +15,7 @@ fn models_with_id_size_and_age() {
     let text = store.rullama(&["list"]).stdout();
     let mut lines = text.lines();
     let head: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
-    assert_eq!(head, ["NAME", "ID", "SIZE", "MODIFIED"]);
+    assert_eq!(head, ["NAME", "ID", "SIZE", "MODIFIED", "CAPABILITIES"]);
     assert_eq!(lines.count(), 2);
     let manifest = std::fs::read(store.manifest_path("gemma4:e2b")).unwrap();
     let id = Digest::of(&manifest);

@@ -1,67 +1,34 @@
 //! Capabilities of a model, from its file's header.
 
-use rullama_chat::Family;
+use rullama_chat::{Capability, ModelRole};
 use rullama_gguf::Gguf;
 
 use super::ModelKind;
 use crate::vocabulary;
 
-/// A capability of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Capability {
-    /// Generates text.
-    Text,
-    /// Accepts images.
-    Images,
-    /// Accepts audio.
-    Audio,
-    /// Calls tools.
-    Tools,
-    /// Can think before it replies.
-    Thinking,
-    /// Computes embeddings.
-    Embeddings,
-    /// Supports training of adapters.
-    Training,
+/// Capabilities of a model in this file, with those of its projector files.
+pub fn capabilities_of<'a>(
+    gguf: &Gguf,
+    projectors: impl IntoIterator<Item = &'a Gguf>,
+) -> Vec<Capability> {
+    let role = match ModelKind::of(gguf) {
+        ModelKind::Decoder => ModelRole::Decoder,
+        ModelKind::Diffusion => ModelRole::Diffusion,
+        ModelKind::Embedding => ModelRole::Embedding,
+        ModelKind::Drafter => ModelRole::Other,
+    };
+    // Of the families, only Gemma has encoders.
+    let gemma = matches!(gguf.str("general.architecture"), Ok("gemma4" | "gemma3"));
+    let (mut images, mut audio) = if gemma { encoders(gguf) } else { (false, false) };
+    for projector in projectors {
+        let more = encoders(projector);
+        (images, audio) = (images || more.0, audio || more.1);
+    }
+    Capability::of_model(role, vocabulary::template(gguf).ok().as_ref(), images, audio)
 }
 
-impl Capability {
-    /// Stable name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Images => "images",
-            Self::Audio => "audio",
-            Self::Tools => "tools",
-            Self::Thinking => "thinking",
-            Self::Embeddings => "embeddings",
-            Self::Training => "training",
-        }
-    }
-
-    /// Capabilities of this file; projector files add more.
-    pub fn of(gguf: &Gguf) -> Vec<Self> {
-        let kind = ModelKind::of(gguf);
-        let family = vocabulary::template(gguf).ok().map(|template| template.family());
-        // Templates of no known family are assumed to support tools and thinking.
-        let knows = |does: fn(Family) -> bool| {
-            kind.chats() && family.is_some_and(|family| family.is_none_or(does))
-        };
-        let has =
-            |start: &str| gguf.tensors().iter().any(|tensor| tensor.name().starts_with(start));
-        // Encoders inside the file are supported for Gemma 4 only.
-        let encoders = matches!(gguf.str("general.architecture"), Ok("gemma4"));
-        [
-            (Self::Text, kind.chats()),
-            (Self::Images, encoders && has("v.")),
-            (Self::Audio, encoders && has("a.")),
-            (Self::Tools, knows(Family::has_tools)),
-            (Self::Thinking, knows(Family::thinks)),
-            (Self::Embeddings, kind == ModelKind::Embedding),
-            (Self::Training, kind == ModelKind::Decoder),
-        ]
-        .into_iter()
-        .filter_map(|(capability, can)| can.then_some(capability))
-        .collect()
-    }
+/// Whether a file has encoders of images and of audio.
+fn encoders(gguf: &Gguf) -> (bool, bool) {
+    let has = |start: &str| gguf.tensors().iter().any(|tensor| tensor.name().starts_with(start));
+    (has("v."), has("a."))
 }

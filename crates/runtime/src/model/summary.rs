@@ -1,11 +1,12 @@
 //! Summary of a model file, from its header.
 
-use rullama_chat::Family;
+use rullama_chat::{Capability, ChatTemplate, Family};
 use rullama_gguf::{DType, Gguf, TensorInfo, Value};
 use rullama_models::{Catalog, decoder::Config};
 
 use super::{
-    Capability, LoadOptions, MemoryUse,
+    LoadOptions, MemoryUse,
+    capability::capabilities_of,
     kind::{ModelKind, Sizes},
 };
 use crate::{
@@ -66,7 +67,7 @@ impl Summary {
             vocabulary,
             trained_context: context,
             thinking: kind.chats() && thinks(gguf),
-            capabilities: Capability::of(gguf),
+            capabilities: capabilities_of(gguf, []),
             sampling: hinted_options(gguf).0,
         })
     }
@@ -92,7 +93,7 @@ impl MemoryUse {
 /// Whether the template supports thinking.
 fn thinks(gguf: &Gguf) -> bool {
     let template = vocabulary::template(gguf);
-    template.is_ok_and(|template| template.family().is_none_or(Family::thinks))
+    template.is_ok_and(|template| ChatTemplate::thinks(&template))
 }
 
 fn most_common(tensors: &[TensorInfo]) -> &'static str {
@@ -108,14 +109,85 @@ fn most_common(tensors: &[TensorInfo]) -> &'static str {
 
 /// Sampling defaults of a file over the family's, and warnings about invalid values.
 pub fn hinted_options(gguf: &Gguf) -> (SamplingOptions, Vec<OptionWarning>) {
+    let family = vocabulary::template(gguf).ok().and_then(|template| template.family());
     let number = |value: &Value| match value {
         Value::F32(x) => Some(f64::from(*x)),
         Value::F64(x) => Some(*x),
         other => other.integer().map(|n| n as f64),
     };
-    let mut options = SamplingOptions::default();
+    let mut options = recommended(family);
     let hints = gguf.metadata().iter();
     let warnings =
         options.apply_hints(hints.filter_map(|hint| Some((&*hint.key, number(&hint.value)?))));
     (options, warnings)
+}
+
+/// The sampling options that a family's publisher recommends, on its model cards or in `generation_config.json`; of options that are not
+/// named there, and for unknown families, Ollama's values.
+fn recommended(family: Option<Family>) -> SamplingOptions {
+    let other = SamplingOptions::ollama();
+    match family {
+        Some(
+            Family::Small
+            | Family::Large
+            | Family::Gemma3
+            | Family::FunctionGemma
+            | Family::FunctionGemmaOllama
+            | Family::TranslateGemma,
+        ) => SamplingOptions::default(),
+        Some(Family::SmolLm2) => SamplingOptions { temperature: 0.2, top_p: 0.9, ..other },
+        Some(Family::Qwen2 | Family::Qwen25) => SamplingOptions {
+            temperature: 0.7,
+            top_p: 0.8,
+            top_k: 20,
+            repeat_penalty: 1.05,
+            ..other
+        },
+        // Those for replies with thinking, which is the default.
+        Some(Family::Qwen3) => {
+            SamplingOptions { temperature: 0.6, top_p: 0.95, top_k: 20, ..other }
+        }
+        Some(Family::Llama3 | Family::Llama31) => {
+            SamplingOptions { temperature: 0.6, top_p: 0.9, ..other }
+        }
+        _ => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use pollster::block_on;
+    use rullama_gguf::{Gguf, Value, Writer};
+    use rullama_source::MemorySource;
+
+    use super::{SamplingOptions, hinted_options};
+
+    fn options(architecture: &str, template: &str, hint: Option<f32>) -> SamplingOptions {
+        let mut file = Writer::new().kv("general.architecture", architecture);
+        if !template.is_empty() {
+            file = file.kv("tokenizer.chat_template", template);
+        }
+        if let Some(hint) = hint {
+            file = file.kv("general.sampling.temp", Value::F32(hint));
+        }
+        let source = MemorySource::new("model", file.finish().expect("a file"));
+        let gguf = block_on(Gguf::open(Rc::new(source))).expect("it opens");
+        hinted_options(&gguf).0
+    }
+
+    #[test]
+    fn defaults_are_the_files_then_the_familys() {
+        let smollm = "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}\
+            {{ '<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n' }}{% endif %}\
+            {{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}\
+            {% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+        let picked = |options: SamplingOptions| (options.temperature, options.top_k, options.top_p);
+        assert_eq!(picked(options("llama", smollm, None)), (0.2, 40, 0.9));
+        assert_eq!(picked(options("llama", smollm, Some(0.5))), (0.5, 40, 0.9), "the file's own");
+        assert_eq!(picked(options("gemma3", "", None)), (1.0, 64, 0.95));
+        assert_eq!(picked(options("gemma4", "", None)), (1.0, 64, 0.95));
+        assert_eq!(picked(options("llama", "", None)), (0.8, 40, 0.9), "ChatML without a name");
+    }
 }

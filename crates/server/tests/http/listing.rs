@@ -162,6 +162,35 @@ fn capabilities() {
     assert_eq!(of("qwen2"), json!(["completion", "tools"]));
 }
 
+/// All families that the engine runs are served, each with what it can do.
+#[test]
+fn capabilities_of_families() {
+    let server = Running::start();
+    for (name, architecture, tokens, can) in [
+        ("gemma3", "gemma3", &["<start_of_turn>"][..], json!(["completion"])),
+        ("function", "gemma3", &["<start_function_declaration>"], json!(["completion", "tools"])),
+        ("smollm", "llama", &["<|im_start|>"], json!(["completion"])),
+        ("llama3", "llama", &["<|start_header_id|>"], json!(["completion", "tools"])),
+        ("qwen2", "qwen2", &["<|im_start|>"], json!(["completion"])),
+        (
+            "qwen3",
+            "qwen3",
+            &["<|im_start|>", "<think>"],
+            json!(["completion", "tools", "thinking"]),
+        ),
+    ] {
+        let tokens: rullama_gguf::StringArray = tokens.iter().collect();
+        let file = rullama_gguf::Writer::new()
+            .kv("general.architecture", architecture)
+            .kv("tokenizer.ggml.tokens", tokens);
+        server.add(name, &file.finish().unwrap());
+        let tags = server.get("/api/tags").json();
+        let name = format!("{name}:latest");
+        let model = tags["models"].as_array().unwrap().iter().find(|tag| tag["name"] == name);
+        assert_eq!(model.unwrap_or_else(|| panic!("{name}"))["capabilities"], can, "{name}");
+    }
+}
+
 #[test]
 fn other_families_are_left_out() {
     let server = Running::start();

@@ -193,8 +193,9 @@ export function tags(names: string[]): Response {
 }
 
 export function show({ info }: ChatModel): Response {
-  const { architecture = "gemma4", parameters = 0, quantization = "", kind, thinking } = info;
-  const completes = ["completion", "tools", ...(thinking ? ["thinking"] : [])];
+  const { architecture = "gemma4", parameters = 0, quantization = "", kind, thinking, capabilities } = info;
+  const tools = capabilities?.includes("tools") ?? true;
+  const completes = ["completion", ...(tools ? ["tools"] : []), ...(thinking ? ["thinking"] : [])];
   return json({
     modelfile: "",
     parameters: "",

@@ -43,6 +43,8 @@ export const models: Translation<typeof source> = {
   "known.recommended": "ابدأ من هنا",
   "ability.images": "صور",
   "ability.audio": "صوت",
+  "ability.tools": "أدوات",
+  "ability.training": "تدريب",
   "ability.thinking": "تفكير",
   "ability.search": "بحث دلالي",
   "ability.diffusion": "انتشار نصي",

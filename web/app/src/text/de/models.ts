@@ -45,6 +45,8 @@ export const models: Translation<typeof source> = {
   "known.recommended": "Zum Einstieg",
   "ability.images": "Bilder",
   "ability.audio": "Audio",
+  "ability.tools": "Werkzeuge",
+  "ability.training": "Training",
   "ability.thinking": "Nachdenken",
   "ability.search": "semantische Suche",
   "ability.diffusion": "Textdiffusion",

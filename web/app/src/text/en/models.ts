@@ -42,6 +42,8 @@ export const models = {
   "known.recommended": "Start here",
   "ability.images": "images",
   "ability.audio": "audio",
+  "ability.tools": "tools",
+  "ability.training": "training",
   "ability.thinking": "thinking",
   "ability.search": "semantic search",
   "ability.diffusion": "text diffusion",

@@ -44,6 +44,8 @@ export const models: Translation<typeof source> = {
   "known.recommended": "まずはこれ",
   "ability.images": "画像",
   "ability.audio": "音声",
+  "ability.tools": "ツール",
+  "ability.training": "学習",
   "ability.thinking": "思考",
   "ability.search": "意味検索",
   "ability.diffusion": "テキスト拡散",
