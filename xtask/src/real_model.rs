@@ -7,26 +7,48 @@ use anyhow::{Context, Result, bail};
 use crate::{
     command::{output, root, say, sh, sh_with, target},
     test::program,
+    web,
 };
 
 /// Tests that read the file's name from this variable.
 const VARIABLE: &str = "RULLAMA_REAL_MODEL";
 
-/// Fetches the model and runs what needs it, with more environment variables; where it cannot be had, that is said.
+/// The held-out loss falls by at least this in training: half of what was measured.
+const LEARNED: f64 = 0.1;
+
+/// Fetches the model and runs everything that needs it, with more environment variables: tests, the program, and the app in a browser.
 pub(crate) fn real_model(variables: &[(&str, String)]) -> Result<()> {
-    let model = match fetch() {
-        Ok(model) => model,
-        Err(missing) => {
-            say(&format!("SmolLM2 could not be fetched, so that nothing runs on it: {missing:#}"));
-            return Ok(());
-        }
-    };
-    let tests = ["test", "--workspace", "--all-features", "--test", "real_model"];
-    let variables = [variables, &[(VARIABLE, model.clone())]].concat();
-    sh_with(&root(), &variables, "cargo", &tests)?;
+    let Some(model) = available() else { return Ok(()) };
+    tests(&model, variables, &[])?;
     let rullama = program()?;
     answers(&rullama, &model)?;
-    training(&rullama, &model)
+    training(&rullama, &model)?;
+    web::real_model((VARIABLE, model))
+}
+
+/// The tests that take less than a minute: golden answers and losses on the CPU.
+pub(crate) fn short() -> Result<()> {
+    match available() {
+        Some(model) => tests(&model, &[], &["--", "on_the_cpu"]),
+        None => Ok(()),
+    }
+}
+
+/// The path of the model; where it cannot be had, that is said.
+fn available() -> Option<String> {
+    let missing = match fetch() {
+        Ok(model) => return Some(model),
+        Err(missing) => missing,
+    };
+    say(&format!("SmolLM2 could not be fetched, so that nothing runs on it: {missing:#}"));
+    None
+}
+
+/// Tests against a float64 reference, those that these arguments select.
+fn tests(model: &str, variables: &[(&str, String)], which: &[&str]) -> Result<()> {
+    let tests = ["test", "--workspace", "--all-features", "--test", "real_model"];
+    let variables = [variables, &[(VARIABLE, model.to_owned())]].concat();
+    sh_with(&root(), &variables, "cargo", &[&tests[..], which].concat())
 }
 
 /// The path of the model.
@@ -57,18 +79,15 @@ fn answers(rullama: &str, model: &str) -> Result<()> {
     has("\"capital\"", &[&asked[..], &greedy].concat())
 }
 
-/// A few sentences are learned: the loss of others of their kind falls.
+/// Learns how a small set of facts about countries is written: the loss of facts about other countries falls.
 fn training(rullama: &str, model: &str) -> Result<()> {
-    let folder = target().join("real-model");
-    let path = |name: &str| folder.join(name).display().to_string();
-    let (data, held_out, trained) = (path("data.jsonl"), path("held-out.jsonl"), path("trained"));
+    let trained = target().join("real-model").join("trained").display().to_string();
     if Path::new(&trained).is_dir() {
         std::fs::remove_dir_all(&trained)?;
     }
-    std::fs::write(&data, sentences(&["red", "green", "blue", "white", "black", "brown"]))?;
-    std::fs::write(&held_out, sentences(&["yellow", "grey"]))?;
-    // A step takes the CPU about a minute, and the first one takes half a unit off the loss.
-    let steps = ["--steps", "3", "--seq", "64", "--device", "cpu"];
+    let [data, held_out] = ["train.jsonl", "held-out.jsonl"]
+        .map(|name| root().join("tools/real-model").join(name).display().to_string());
+    let steps = ["--steps", "3", "--seq", "128", "--device", "cpu"];
     sh(rullama, &[&["train", model, &data, "--out", &trained], &steps[..]].concat())?;
     // Both losses of data that was not trained on.
     let args = ["eval-adapter", model, &trained, &held_out, "--device", "cpu", "--json"];
@@ -81,14 +100,8 @@ fn training(rullama: &str, model: &str) -> Result<()> {
     };
     let (before, after) = (loss("base_loss")?, loss("adapted_loss")?);
     say(&format!("held-out loss: {before:.3} before training, {after:.3} after"));
-    if after < before - 0.1 { Ok(()) } else { bail!("the held-out loss did not fall by 0.1") }
-}
-
-fn sentences(colours: &[&str]) -> String {
-    let line = |colour: &&str| {
-        format!(
-            "{{\"prompt\":\"Which lamp is {colour}?\",\"completion\":\"Lamp number seven of the north tower is {colour}.\"}}\n"
-        )
-    };
-    colours.iter().map(line).collect()
+    if after < before - LEARNED {
+        return Ok(());
+    }
+    bail!("the held-out loss did not fall by {LEARNED}")
 }

@@ -6,7 +6,7 @@ use crate::{
     background::Background,
     clients,
     command::{root, say, sh, sh_with, target},
-    deny, drill, drivers, package, peft, platforms,
+    deny, drill, drivers, package, peft, platforms, real_model,
     setup::{self, WASI},
     shaders,
     tidy::tidy,
@@ -44,6 +44,7 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     let all = ["test", "--workspace", "--all-features"];
     sh_with(&root(), &variables, "cargo", &[&all[..], &["--lib", "--bins", "--tests"]].concat())?;
     sh("cargo", &[&all[..], &["--doc"]].concat())?;
+    real_model::short()?;
     drill::short(&variables)?;
     clients::quick()?;
     python.finish()?;

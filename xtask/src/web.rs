@@ -80,12 +80,23 @@ pub(crate) fn check() -> Result<()> {
     sh_in(&web(), "npm", &["test"])
 }
 
+/// A model with released weights answers in the app; `model` is the variable that names its file.
+pub(crate) fn real_model(model: (&'static str, String)) -> Result<()> {
+    web_packages()?;
+    build()?;
+    end_to_end_with(&["app/released"], Some(model))
+}
+
 /// End-to-end tests in a browser, with the last build.
 fn end_to_end(which: &[&str]) -> Result<()> {
+    end_to_end_with(which, None)
+}
+
+fn end_to_end_with(which: &[&str], model: Option<(&'static str, String)>) -> Result<()> {
     // Debug builds serve the app from the build folder.
     program()?;
-    let variables: Vec<_> =
-        peft::python().map(|python| ("RULLAMA_PEFT_PYTHON", python)).into_iter().collect();
+    let python = peft::python().map(|python| ("RULLAMA_PEFT_PYTHON", python));
+    let variables: Vec<_> = python.into_iter().chain(model).collect();
     let command = [&["playwright", "test", "-c", "e2e"], which].concat();
     sh_with(&web(), &variables, "npx", &command)
 }

@@ -1,16 +1,20 @@
 //! SmolLM2-135M-Instruct, a model with released weights, against an independent implementation in float64. `cargo xtask real-model` fetches
 //! the file and names it in the variable below; without it, there is nothing to test.
 
-use std::{ops::ControlFlow, path::Path, rc::Rc};
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
 
 use pollster::block_on;
-use rullama_chat::{Conversation, Message};
+use rullama_chat::{ChatError, Conversation, Message};
 use rullama_engine::{executor::Device, gpu::Gpu};
 use rullama_gguf::Gguf;
 use rullama_runtime::{
-    Model,
+    Model, RuntimeError,
     generate::{ChatOptions, prompt_of},
-    model::{CacheType, LoadOptions},
+    model::{CacheType, Capability, LoadOptions, capabilities_of},
     session::{DeviceSampling, SessionOptions},
 };
 use rullama_source::FileSource;
@@ -22,8 +26,12 @@ use serde_json::Value;
 const VARIABLE: &str = "RULLAMA_REAL_MODEL";
 /// Logits of float32 activations differ from float64 ones by at most 1e-3: half of this for each of two tokens.
 const CLEAR: f64 = 2e-3;
-/// Tokens of an answer that are compared: more take software GPUs minutes.
+/// Tokens of an answer that are compared on the CPU.
 const TOKENS: usize = 24;
+/// Tokens, answers and scored tokens on a GPU: more take software ones minutes.
+const GPU_TOKENS: usize = 8;
+const GPU_ANSWERS: usize = 2;
+const GPU_SCORED: usize = 64;
 /// What a loss may be off.
 const LOSS: f64 = 1e-3;
 
@@ -31,16 +39,25 @@ fn goldens() -> Value {
     serde_json::from_slice(&golden("real/smollm2.json")).expect("JSON")
 }
 
-/// The model on the CPU and on the first GPU; nothing where there is no file.
+/// The model on the CPU; nothing where there is no file.
+fn on_the_cpu() -> Option<Model> {
+    Some(load(&file()?, Device::Cpu))
+}
+
+/// The model on the first GPU; nothing where there is no file or no GPU.
+fn on_the_gpu() -> Option<Model> {
+    let file = file()?;
+    let gpu = block_on(Gpu::all()).expect("adapters give devices").into_iter().next()?;
+    Some(load(&file, Device::Gpu(gpu)))
+}
+
 #[expect(clippy::print_stdout, reason = "who runs the test sees why nothing is tested")]
-fn models() -> Vec<Model> {
-    let Some(path) = std::env::var_os(VARIABLE) else {
+fn file() -> Option<PathBuf> {
+    let path = std::env::var_os(VARIABLE);
+    if path.is_none() {
         println!("skipped: `cargo xtask real-model` fetches the model and sets {VARIABLE}");
-        return Vec::new();
-    };
-    let gpu = block_on(Gpu::all()).expect("adapters give devices").into_iter().next();
-    let devices = [Device::Cpu].into_iter().chain(gpu.map(Device::Gpu));
-    devices.map(|device| load(Path::new(&path), device)).collect()
+    }
+    path.map(PathBuf::from)
 }
 
 fn load(path: &Path, device: Device) -> Model {
@@ -63,53 +80,70 @@ fn ids(value: &Value) -> Vec<u32> {
     numbers(value).into_iter().map(|id| id as u32).collect()
 }
 
-#[test]
-fn greedy_tokens_equal_the_reference_where_its_margin_is_clear() {
-    let goldens = goldens();
-    for model in models() {
-        for case in goldens["greedy"].as_array().expect("cases") {
-            let what = format!("{} on {}", case["name"], model.device().name());
-            let tokenizer = model.tokenizer().expect("a vocabulary");
-            let prompt = case["prompt"].as_str().expect("a prompt");
-            assert_eq!(tokenizer.encode(prompt, Special::Parse), ids(&case["ids"]), "{what}");
-            let mut session = model.session(&exact()).expect("a session");
-            session.extend(&ids(&case["ids"])).expect("it fits");
-            let steps = ids(&case["greedy"]).into_iter().zip(numbers(&case["margin"]));
-            for (i, (wanted, margin)) in steps.enumerate().take(TOKENS) {
-                if margin < CLEAR {
-                    break;
-                }
-                let token = block_on(session.next(DeviceSampling::Greedy)).expect("a token");
-                assert_eq!(token, Some(wanted), "{what}: token {i}");
+/// Greedy tokens equal the reference's where its margin is clear.
+fn check_greedy_tokens(model: &Model, answers: usize, tokens: usize) {
+    for case in goldens()["greedy"].as_array().expect("cases").iter().take(answers) {
+        let what = format!("{} on {}", case["name"], model.device().name());
+        let tokenizer = model.tokenizer().expect("a vocabulary");
+        let prompt = case["prompt"].as_str().expect("a prompt");
+        assert_eq!(tokenizer.encode(prompt, Special::Parse), ids(&case["ids"]), "{what}");
+        let mut session = model.session(&exact()).expect("a session");
+        session.extend(&ids(&case["ids"])).expect("it fits");
+        let steps = ids(&case["greedy"]).into_iter().zip(numbers(&case["margin"]));
+        for (i, (wanted, margin)) in steps.enumerate().take(tokens) {
+            if margin < CLEAR {
+                break;
             }
+            let token = block_on(session.next(DeviceSampling::Greedy)).expect("a token");
+            assert_eq!(token, Some(wanted), "{what}: token {i}");
         }
     }
 }
 
 #[test]
-fn losses_of_an_english_text() {
+fn greedy_tokens_on_the_cpu() {
+    on_the_cpu().iter().for_each(|model| check_greedy_tokens(model, usize::MAX, TOKENS));
+}
+
+#[test]
+fn greedy_tokens_on_the_gpu() {
+    on_the_gpu().iter().for_each(|model| check_greedy_tokens(model, GPU_ANSWERS, GPU_TOKENS));
+}
+
+/// The losses and the perplexity of the beginning of an English text.
+fn check_losses(model: &Model, scored: usize) {
     let goldens = &goldens()["nll"];
-    let (tokens, wanted) = (ids(&goldens["ids"]), numbers(&goldens["oracle"]));
-    for model in models() {
-        let what = model.device().name().to_owned();
-        let tokenizer = model.tokenizer().expect("a vocabulary");
-        let text = goldens["text"].as_str().expect("a text");
-        // The text is longer than the scored tokens.
-        assert!(tokenizer.encode(text, Special::None).starts_with(&tokens), "{what}");
-        let mut session = model.session(&exact()).expect("a session");
-        session.extend(&tokens).expect("it fits");
-        let mut logits = Vec::new();
-        block_on(session.all_logits(&mut |rows| logits.extend_from_slice(rows))).expect("logits");
-        let rows = logits.chunks_exact(model.config().vocabulary).zip(&tokens[1..]);
-        let losses: Vec<f64> = rows.map(|(row, next)| loss(row, *next)).collect();
-        assert_eq!(losses.len(), wanted.len(), "{what}");
-        for (i, (loss, wanted)) in losses.iter().zip(&wanted).enumerate() {
-            assert!((loss - wanted).abs() < LOSS, "{what}: loss {i} is {loss}, not {wanted}");
-        }
-        let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
-        let ratio = (mean(&losses) - mean(&wanted)).exp();
-        assert!((ratio - 1.0).abs() < 1e-3, "{what}: the perplexity is {ratio} of the reference's");
+    let (mut tokens, mut wanted) = (ids(&goldens["ids"]), numbers(&goldens["oracle"]));
+    let what = model.device().name().to_owned();
+    let tokenizer = model.tokenizer().expect("a vocabulary");
+    let text = goldens["text"].as_str().expect("a text");
+    // The text is longer than the scored tokens.
+    assert!(tokenizer.encode(text, Special::None).starts_with(&tokens), "{what}");
+    tokens.truncate(scored + 1);
+    wanted.truncate(scored);
+    let mut session = model.session(&exact()).expect("a session");
+    session.extend(&tokens).expect("it fits");
+    let mut logits = Vec::new();
+    block_on(session.all_logits(&mut |rows| logits.extend_from_slice(rows))).expect("logits");
+    let rows = logits.chunks_exact(model.config().vocabulary).zip(&tokens[1..]);
+    let losses: Vec<f64> = rows.map(|(row, next)| loss(row, *next)).collect();
+    assert_eq!(losses.len(), wanted.len(), "{what}");
+    for (i, (loss, wanted)) in losses.iter().zip(&wanted).enumerate() {
+        assert!((loss - wanted).abs() < LOSS, "{what}: loss {i} is {loss}, not {wanted}");
     }
+    let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
+    let ratio = (mean(&losses) - mean(&wanted)).exp();
+    assert!((ratio - 1.0).abs() < 1e-3, "{what}: the perplexity is {ratio} of the reference's");
+}
+
+#[test]
+fn losses_on_the_cpu() {
+    on_the_cpu().iter().for_each(|model| check_losses(model, usize::MAX - 1));
+}
+
+#[test]
+fn losses_on_the_gpu() {
+    on_the_gpu().iter().for_each(|model| check_losses(model, GPU_SCORED));
 }
 
 /// `−ln p` of a token.
@@ -119,12 +153,23 @@ fn loss(row: &[f32], token: u32) -> f64 {
     sum.ln() - f64::from(row[token as usize] - largest)
 }
 
+/// Its template declares no tools: it says so, and a request with one is refused.
+fn check_tools(model: &Model, mut conversation: Conversation) {
+    let capabilities = capabilities_of(model.gguf(), []);
+    assert_eq!(capabilities, [Capability::Text, Capability::Training]);
+    let tool = serde_json::json!({ "name": "weather", "description": "The weather" });
+    conversation.tools = vec![serde_json::from_value(tool).expect("a tool")];
+    let refused = prompt_of(model, &conversation, ChatOptions::default());
+    assert!(matches!(refused, Err(RuntimeError::Chat(ChatError::NoTools))), "{refused:?}");
+}
+
 #[test]
-fn a_question_is_rendered_and_answered() {
-    for model in models() {
+fn a_question_is_answered_on_the_cpu() {
+    if let Some(model) = on_the_cpu() {
         let messages = vec![Message::new("user", "What is the capital of France?")];
         let conversation = Conversation { messages, ..Conversation::default() };
         let prompt = prompt_of(&model, &conversation, ChatOptions::default()).expect("a prompt");
+        check_tools(&model, conversation);
         let mut session = model.session(&exact()).expect("a session");
         session.extend(&prompt.tokens).expect("it fits");
         let tokenizer = model.tokenizer().expect("a vocabulary");
