@@ -2,9 +2,10 @@
 
 import { LoadedAdapters, type Work } from "./loaded-adapters.js";
 import { TrainingRuns } from "./training-run.js";
-import { LoadedGenerator } from "./loaded-generator.js";
+import { LoadedGenerator, eachOf } from "./loaded-generator.js";
 import { pollWhile } from "./poll-device.js";
 import type { LoadedResources } from "./on-device.js";
+import { continuePrefix } from "./prefix.js";
 import type { AnswerRequest, BenchRequest, PlainMedium, EncoderBenchRequest } from "./protocol.js";
 import { benchEncoders } from "./encoder-bench.js";
 import type { BenchResult, GenerateEvent, MemoryReport, EncoderBench } from "./types.js";
@@ -32,7 +33,11 @@ export class LoadedDecoder extends LoadedGenerator<Model, Session> {
     const adapters = request.adapters ?? (own.length > 0 ? own : undefined);
     // Without a pause where there is nothing to look for: calls keep their order.
     if (request.adapters?.length) await this.adapters.ensure(request.adapters);
-    await super.answer(session, { ...request, ...(adapters ? { adapters } : {}) }, onEvent, signal);
+    const { prefix, ...rest } = { ...request, ...(adapters ? { adapters } : {}) };
+    if (prefix === undefined) return super.answer(session, rest, onEvent, signal);
+    const each = eachOf(onEvent, signal);
+    const tokenize = (text: string) => this.model.tokenize(text, false, false);
+    await this.work(() => continuePrefix(this.find(session), { ...rest, prefix }, tokenize, each), signal);
   }
 
   override memory(): MemoryReport {

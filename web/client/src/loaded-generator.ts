@@ -1,6 +1,6 @@
 // A loaded model that generates text, in the thread of the engine: its sessions.
 
-import { FreedError } from "./errors.js";
+import { FreedError, RullamaError } from "./errors.js";
 import { type LoadedResources, OnDevice, quietly } from "./on-device.js";
 import type { AnswerRequest } from "./protocol.js";
 import type { GenerateEvent, MemoryReport, SessionOptions } from "./types.js";
@@ -18,6 +18,14 @@ interface Answers {
   generate(request: string, each: (event: string) => boolean): Promise<void>;
   gpuBytes(): number;
   free(): void;
+}
+
+/** Passes events of the engine on; true ends the reply. */
+export function eachOf(onEvent: (event: GenerateEvent) => void, signal?: AbortSignal): (event: string) => boolean {
+  return (event) => {
+    onEvent(JSON.parse(event) as GenerateEvent);
+    return signal?.aborted ?? false;
+  };
 }
 
 export class LoadedGenerator<M extends Writes<S>, S extends Answers> extends OnDevice {
@@ -54,10 +62,10 @@ export class LoadedGenerator<M extends Writes<S>, S extends Answers> extends OnD
     onEvent: (event: GenerateEvent) => void,
     signal?: AbortSignal,
   ): Promise<void> {
-    const each = (event: string): boolean => {
-      onEvent(JSON.parse(event) as GenerateEvent);
-      return signal?.aborted ?? false;
-    };
+    if (request.prefix !== undefined) {
+      throw new RullamaError("bad_options", "this model writes whole blocks: it cannot continue a prefix");
+    }
+    const each = eachOf(onEvent, signal);
     return this.work(() => this.find(session).generate(JSON.stringify(request), each), signal);
   }
 

@@ -39,6 +39,8 @@ export interface AnswerRequest {
   think?: boolean;
   text?: string;
   ids?: number[];
+  /** With `messages`: the text that the reply continues. */
+  prefix?: string;
   /** Numbers of what was encoded of the messages' images and audio, in order. */
   media?: number[];
   /** Denoising options of diffusion models. */

@@ -2,6 +2,7 @@
 
 import { constraintOf, toolsOf } from "./constraint.js";
 import { RullamaError } from "./errors.js";
+import { splitPrefix } from "./prefix.js";
 import type { AnswerRequest, EngineMessage, EnginePart } from "./protocol.js";
 import type { AdapterChoice } from "./training-types.js";
 import type { ContentPart, GenerateOptions, Message, SamplingOptions } from "./types.js";
@@ -100,8 +101,10 @@ export function chatRequest(
   constrain: typeof constraintOf = constraintOf,
 ): AnswerRequest {
   const tools = toolsOf(options);
+  const { turns, prefix } = splitPrefix(messages);
   return {
-    messages: withSystem(messages, system).map(engineMessage),
+    messages: withSystem(turns, system).map(engineMessage),
+    ...(prefix === undefined ? {} : { prefix }),
     ...(tools === undefined ? {} : { tools }),
     ...constrain(options),
     ...(options.think === undefined ? {} : { think: options.think }),

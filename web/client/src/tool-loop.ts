@@ -1,6 +1,7 @@
 // The tool loop: calls of tools that have an `execute` are run, and their results shown to the model, until it replies without a call.
 
 import { RullamaError } from "./errors.js";
+import { withReply } from "./prefix.js";
 import type { GenerateEvent, GenerateOptions, Message, Tool, ToolCall, Usage } from "./types.js";
 
 /** Rounds of calls before the loop gives up. */
@@ -26,7 +27,7 @@ export async function* withTools(
   if (!Number.isInteger(maxToolRounds) || maxToolRounds < 1) {
     throw new RullamaError("bad_options", `maxToolRounds must be a whole number from 1, not ${maxToolRounds}`);
   }
-  const history = [...messages];
+  let history = [...messages];
   let before: Usage | undefined;
   for (let round = 1; ; round++) {
     const reply = { text: "", thinking: "" };
@@ -48,7 +49,7 @@ export async function* withTools(
       yield { ...end, usage: before };
       return;
     }
-    history.push({
+    history = withReply(history, {
       role: "assistant",
       content: reply.text,
       toolCalls: calls,

@@ -223,6 +223,8 @@ export interface Message {
   toolCalls?: ToolCall[];
   /** For role `tool`: which tool answers. */
   toolName?: string;
+  /** For a last message of role `assistant`: the reply continues this text, without repeating it. */
+  prefix?: boolean;
 }
 
 /** A tool in the shape of OpenAI's and Ollama's interfaces. */

@@ -57,7 +57,7 @@ export class OpenAiDialect implements Dialect {
     const { messages, text } = request;
     const path = messages ? "/chat/completions" : "/completions";
     const what = messages
-      ? { messages: messagesOf(messages, [...request.files]), ...constraint(request) }
+      ? { messages: messagesOf(messages, [...request.files]), ...continued(request), ...constraint(request) }
       : { prompt: text };
     const body = { model, stream: true, stream_options: { include_usage: true }, ...options(request), ...what };
     const start = performance.now();
@@ -147,6 +147,11 @@ function options({ options: words, think }: RemoteRequest): Record<string, unkno
     ...Object.fromEntries(said),
     ...(think === undefined ? {} : { reasoning_effort: think ? "medium" : "none" }),
   };
+}
+
+/** vLLM begins a new message unless it is told otherwise; others ignore these words. */
+function continued({ prefix }: RemoteRequest): Record<string, unknown> {
+  return prefix === undefined ? {} : { continue_final_message: true, add_generation_prompt: false };
 }
 
 function constraint({ tools, constraint: given }: RemoteRequest): Record<string, unknown> {

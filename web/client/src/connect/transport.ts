@@ -80,8 +80,16 @@ export class HttpTransport implements Transport {
   ): Promise<void> {
     refuseLocal(request);
     const files = (request.media ?? []).map((number) => this.files.get(number) ?? []);
-    for await (const event of this.dialect.answer(this.model, { ...request, files }, signal)) onEvent(event);
+    const remote = { ...withPrefix(request), files };
+    for await (const event of this.dialect.answer(this.model, remote, signal)) onEvent(event);
   }
+}
+
+/** Servers continue a last message of role `assistant`. */
+function withPrefix(request: AnswerRequest): AnswerRequest {
+  const { messages, prefix } = request;
+  if (messages === undefined || prefix === undefined) return request;
+  return { ...request, messages: [...messages, { role: "assistant", content: prefix }] };
 }
 
 /** What only the engine in this tab knows. */
