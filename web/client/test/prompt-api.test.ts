@@ -217,12 +217,40 @@ describe("prompts", () => {
     await refused([{ type: "image", value: "x.png" }]).toThrow(TypeError);
     await refused([{ type: "image", value: new Blob() }], "assistant").toEqual(named("NotSupportedError"));
     await refused("x", "user", { prefix: true }).toEqual(named("SyntaxError"));
-    await refused("x", "assistant", { prefix: true }).toEqual(named("NotSupportedError"));
+    await expect(
+      session.prompt([
+        { role: "assistant", content: "x", prefix: true },
+        { role: "user", content: "y" },
+      ]),
+    ).rejects.toEqual(named("SyntaxError"));
     await refused("x", "robot").toThrow(TypeError);
     await expect(session.prompt([{ role: "user" }] as never)).rejects.toThrow(TypeError);
     await refused([{ type: "image", value: new Uint8Array(3) }]).toEqual(named("InvalidStateError"));
     await session.prompt("fine");
     await refused("late", "system").toThrow(TypeError);
+  });
+
+  it("with a prefix are continued: the answer excludes it, the session keeps both as one", async () => {
+    const model = fakeModel(() => [" red", " one."]);
+    const session = await api(model).create();
+    const asked = [
+      { role: "user" as const, content: "Which?" },
+      { role: "assistant" as const, content: "The", prefix: true },
+    ];
+    expect(await drained(session.promptStreaming(asked))).toEqual([" red", " one."]);
+    expect(model.asked[0]!.messages).toEqual(asked);
+    const kept = [asked[0]!, { role: "assistant" as const, content: "The red one." }];
+    expect(session.contextUsage).toBe(await session.measureContextUsage(kept));
+    await session.append([{ role: "assistant", content: "More", prefix: true }]);
+    await session.prompt("Thanks");
+    expect(model.asked[1]!.messages).toEqual([
+      ...kept,
+      { role: "assistant", content: "More" },
+      { role: "user", content: "Thanks" },
+    ]);
+    const other = await api(model).create({ initialPrompts: asked });
+    await other.prompt("x");
+    expect(model.asked[2]!.messages[1]).toEqual({ role: "assistant", content: "The" });
   });
 
   it("show captured images to the model", async () => {

@@ -1,5 +1,6 @@
 // Conversions of what pages pass, as Web IDL defines them: each throws a TypeError before anything happens.
 
+import { type RawSampling, rawSampling } from "./raw-sampling.js";
 import type {
   LanguageModelExpected,
   LanguageModelMessageContent,
@@ -24,6 +25,8 @@ export interface CoreOptions {
   expectedInputs: LanguageModelExpected[];
   expectedOutputs: LanguageModelExpected[];
   tools: LanguageModelTool[];
+  /** Numbers in place of the mode. */
+  raw?: RawSampling;
 }
 
 /** A dictionary: `undefined` and `null` are empty ones. */
@@ -102,13 +105,16 @@ function canonical(tags: string[]): string[] {
   return [...new Set(tags.flatMap((tag) => Intl.getCanonicalLocales(tag)))];
 }
 
-export function coreOptions(from: Record<string, unknown>): CoreOptions {
+/** Options of `create` and `availability`; raw sampling parameters are ignored where pages have none. */
+export function coreOptions(from: Record<string, unknown>, hasRaw = false): CoreOptions {
   const { samplingMode } = from;
+  const raw = hasRaw ? rawSampling(from) : undefined;
   const options: CoreOptions = {
     samplingMode: samplingMode === undefined ? "balanced" : oneOf(samplingMode, MODES, "samplingMode"),
     expectedInputs: expectedOf(from["expectedInputs"], "expectedInputs"),
     expectedOutputs: expectedOf(from["expectedOutputs"], "expectedOutputs"),
     tools: toolsOf(from["tools"]),
+    ...(raw ? { raw } : {}),
   };
   if (options.tools.length > 0 && !options.expectedOutputs.some(({ type }) => type === "tool-call")) {
     throw new TypeError("tools need { type: 'tool-call' } in expectedOutputs");
@@ -166,4 +172,39 @@ export function isSupported({
   const outputs = expectedOutputs.every(({ type }) => type === "text" || type === "tool-call");
   const inputs = expectedInputs.every(({ type }) => type !== "tool-call");
   return outputs && inputs && languages.every(isLanguage);
+}
+
+/** Members as Web IDL has them: enumerable, and with the name of the interface as the tag. */
+export function asInterface<T extends abstract new (...args: never[]) => EventTarget>(Class: T, name: string): T {
+  for (const holder of [Class, Class.prototype] as object[]) {
+    for (const [key, member] of Object.entries(Object.getOwnPropertyDescriptors(holder))) {
+      if (["constructor", "prototype", "name", "length"].includes(key)) continue;
+      Object.defineProperty(holder, key, { ...member, enumerable: true });
+    }
+  }
+  Object.defineProperty(Class.prototype, Symbol.toStringTag, { value: name, configurable: true });
+  Object.defineProperty(Class, "length", { value: 0, configurable: true });
+  return Class;
+}
+
+/** An event handler attribute: called in the order of listeners since it was first set; what is no function is null. */
+export class HandlerAttribute<E extends Event> {
+  private handler: ((event: E) => unknown) | null = null;
+  private listens = false;
+
+  constructor(
+    private readonly target: EventTarget,
+    private readonly type: string,
+  ) {}
+
+  get value(): ((event: E) => unknown) | null {
+    return this.handler;
+  }
+
+  set value(value: unknown) {
+    this.handler = typeof value === "function" ? (value as (event: E) => unknown) : null;
+    if (this.listens || this.handler === null) return;
+    this.listens = true;
+    this.target.addEventListener(this.type, (event) => this.handler?.call(this.target, event as E));
+  }
 }

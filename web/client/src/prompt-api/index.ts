@@ -8,6 +8,7 @@ import { LanguageModelToolError, LanguageModelToolSuccess } from "./tool-values.
 export type * from "./types.js";
 export { type LanguageModelClass, type LanguageModelSession, languageModelOf } from "./language-model.js";
 export { type ModelProvider, providerOf } from "./provider.js";
+export type { LanguageModelParams } from "./raw-sampling.js";
 export { LanguageModelToolError, LanguageModelToolSuccess } from "./tool-values.js";
 
 /** The model of sessions for which `useModel` named none: Gemma 4 E2B, 3.1 GB. */

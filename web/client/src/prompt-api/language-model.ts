@@ -2,11 +2,23 @@
 
 import { Context, measure, measureTools } from "./context.js";
 import { createError, domError, quotaExceeded } from "./errors.js";
-import { type ConvertedMessage, coreOptions, dictionary, isSupported, messageOf, promptOf, signalOf } from "./idl.js";
+import {
+  type ConvertedMessage,
+  type CoreOptions,
+  HandlerAttribute,
+  asInterface,
+  coreOptions,
+  dictionary,
+  isSupported,
+  messageOf,
+  promptOf,
+  signalOf,
+} from "./idl.js";
 import { Monitor, ProgressReporter } from "./monitor.js";
 import { capture, validate } from "./prompts.js";
 import type { ModelProvider } from "./provider.js";
-import { type Chunk, type Request, Session, toolOf } from "./session.js";
+import { type LanguageModelParams, PARAMS, isExtension } from "./raw-sampling.js";
+import { type Chunk, type Request, Session, toolOf, withoutPrefix } from "./session.js";
 import type {
   Availability,
   LanguageModelCreateCoreOptions,
@@ -32,6 +44,9 @@ export interface LanguageModelSession extends EventTarget {
   readonly contextUsage: number;
   readonly contextWindow: number;
   readonly samplingMode: SamplingMode;
+  /** In extensions. */
+  readonly topK?: number;
+  readonly temperature?: number;
   oncontextoverflow: Handler;
   clone(options?: { signal?: AbortSignal }): Promise<LanguageModelSession>;
   destroy(): undefined;
@@ -42,33 +57,36 @@ export interface LanguageModelClass {
   readonly prototype: LanguageModelSession;
   create(options?: LanguageModelCreateOptions): Promise<LanguageModelSession>;
   availability(options?: LanguageModelCreateCoreOptions): Promise<Availability>;
+  /** In extensions. */
+  params?(): Promise<LanguageModelParams | null>;
 }
 
 /** Only this module makes sessions. */
 const PRIVATE = Symbol("LanguageModel");
 
-/** A class `LanguageModel` whose sessions use the provider's model. */
-export function languageModelOf(provider: ModelProvider): LanguageModelClass {
+const NO_ENCODERS = "the model has no encoders for images and audio: load it with its projector";
+
+/** A class `LanguageModel` whose sessions use the provider's model; with `params()`, `topK` and `temperature` in extensions alone. */
+export function languageModelOf(provider: ModelProvider, hasRaw = isExtension()): LanguageModelClass {
   class LanguageModel extends EventTarget {
     readonly #session: Session;
-    #handler: Handler = null;
+    readonly #overflow = new HandlerAttribute<Event>(this, "contextoverflow");
 
     constructor(key: unknown, make: (onOverflow: () => void) => Session) {
       if (key !== PRIVATE) throw new TypeError("Illegal constructor");
       super();
       this.#session = make(() => this.dispatchEvent(new Event("contextoverflow")));
-      this.addEventListener("contextoverflow", (event) => this.#handler?.call(this, event));
     }
 
     static async create(options: LanguageModelCreateOptions = {}): Promise<LanguageModel> {
-      const { core, initial, signal, monitor } = createOptions(options);
+      const { core, initial, signal, monitor } = createOptions(options, hasRaw);
       signal?.throwIfAborted();
       if (isDenied()) throw domError("NotAllowedError", "the permissions policy does not allow language models");
       const target = new Monitor();
       monitor?.(target);
       const captured = capture(initial);
       captured.catch(() => {});
-      const found = isSupported(core) ? await availability() : "unavailable";
+      const found = await availability(core);
       signal?.throwIfAborted();
       if (found === "unavailable") throw domError("NotSupportedError", "no model can do this here");
       if (found === "downloadable" && !hasActivation()) {
@@ -81,7 +99,8 @@ export function languageModelOf(provider: ModelProvider): LanguageModelClass {
       try {
         reporter.report(0);
         const model = await provider.load((fraction) => reporter.report(Math.min(fraction, 0.99999)), signal);
-        const messages = await captured;
+        if (!(await canEncode(core))) throw domError("NotSupportedError", NO_ENCODERS);
+        const messages = (await captured).map(withoutPrefix);
         const tools = await measureTools(model, core.tools.map(toolOf));
         const tokens = (await measure(model, messages)) + tools;
         signal?.throwIfAborted();
@@ -99,8 +118,14 @@ export function languageModelOf(provider: ModelProvider): LanguageModelClass {
     }
 
     static async availability(options: LanguageModelCreateCoreOptions = {}): Promise<Availability> {
-      const core = coreOptions(dictionary(options, "options"));
-      return isDenied() || !isSupported(core) ? "unavailable" : availability();
+      checkActive();
+      const core = coreOptions(dictionary(options, "options"), hasRaw);
+      return isDenied() ? "unavailable" : availability(core);
+    }
+
+    static async params(): Promise<LanguageModelParams | null> {
+      checkActive();
+      return isDenied() || (await availability()) === "unavailable" ? null : { ...PARAMS };
     }
 
     async prompt(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<PromptResult> {
@@ -177,11 +202,19 @@ export function languageModelOf(provider: ModelProvider): LanguageModelClass {
     }
 
     get oncontextoverflow(): Handler {
-      return this.#handler;
+      return this.#overflow.value;
     }
 
     set oncontextoverflow(value: unknown) {
-      this.#handler = typeof value === "function" ? (value as NonNullable<Handler>) : null;
+      this.#overflow.value = value;
+    }
+
+    get topK(): number {
+      return this.#session.options.raw?.topK ?? PARAMS.defaultTopK;
+    }
+
+    get temperature(): number {
+      return this.#session.options.raw?.temperature ?? PARAMS.defaultTemperature;
     }
 
     async clone(options: { signal?: AbortSignal } = {}): Promise<LanguageModel> {
@@ -204,21 +237,39 @@ export function languageModelOf(provider: ModelProvider): LanguageModelClass {
     });
   }
 
-  async function availability(): Promise<Availability> {
-    return provider.availability().catch(() => {
+  async function availability(core?: CoreOptions): Promise<Availability> {
+    if (core && !isSupported(core)) return "unavailable";
+    try {
+      const found = await provider.availability();
+      return core && !(await canEncode(core)) ? "unavailable" : found;
+    } catch {
       throw domError("UnknownError", "it could not be found out whether a model is available");
-    });
+    }
   }
 
-  return asInterface(LanguageModel) as unknown as LanguageModelClass;
+  /** False where the page expects images or audio, and the model is known to have no encoders for them. */
+  async function canEncode({ expectedInputs }: CoreOptions): Promise<boolean> {
+    const isMedia = expectedInputs.some(({ type }) => type === "image" || type === "audio");
+    return !isMedia || (await provider.hasEncoders?.()) !== false;
+  }
+
+  if (!hasRaw) {
+    Reflect.deleteProperty(LanguageModel, "params");
+    for (const name of ["topK", "temperature"]) Reflect.deleteProperty(LanguageModel.prototype, name);
+  }
+  return asInterface(LanguageModel, "LanguageModel") as unknown as LanguageModelClass;
 }
 
-function createOptions(options: unknown) {
+function checkActive(): void {
   if (globalThis.document && !globalThis.document.defaultView) {
     throw domError("InvalidStateError", "the document is not active");
   }
+}
+
+function createOptions(options: unknown, hasRaw: boolean) {
+  checkActive();
   const from = dictionary(options, "options");
-  const core = coreOptions(from);
+  const core = coreOptions(from, hasRaw);
   const { monitor, initialPrompts } = from;
   if (monitor !== undefined && typeof monitor !== "function") throw new TypeError("monitor is not a function");
   const initial: ConvertedMessage[] =
@@ -268,17 +319,4 @@ function isDenied(): boolean {
 interface FeaturePolicy {
   features(): string[];
   allowsFeature(name: string): boolean;
-}
-
-/** Members as Web IDL has them: enumerable, and with the name of the interface as the tag. */
-function asInterface<T extends abstract new (...args: never[]) => EventTarget>(Class: T): T {
-  for (const holder of [Class, Class.prototype] as object[]) {
-    for (const [name, member] of Object.entries(Object.getOwnPropertyDescriptors(holder))) {
-      if (["constructor", "prototype", "name", "length"].includes(name)) continue;
-      Object.defineProperty(holder, name, { ...member, enumerable: true });
-    }
-  }
-  Object.defineProperty(Class.prototype, Symbol.toStringTag, { value: "LanguageModel", configurable: true });
-  Object.defineProperty(Class, "length", { value: 0, configurable: true });
-  return Class;
 }

@@ -1,11 +1,10 @@
 // Progress of a download, as the specification wants it: from 0 to 1, in steps of 1/65536, rising, and not too often.
 
+import { HandlerAttribute, asInterface } from "./idl.js";
 import type { CreateMonitor } from "./types.js";
 
 const STEP = 65_536;
 const EVERY_MS = 50;
-
-type Handler = ((event: ProgressEvent) => unknown) | null;
 
 /** Where there is no `ProgressEvent`, as outside of browsers. */
 class OwnProgressEvent extends Event {
@@ -25,25 +24,20 @@ function progressEvent(loaded: number): Event {
   return new ProgressEvent("downloadprogress", { lengthComputable: true, loaded, total: 1 });
 }
 
-export class Monitor extends EventTarget implements CreateMonitor {
-  #handler: Handler = null;
-  #listens = false;
+class CreateMonitorTarget extends EventTarget implements CreateMonitor {
+  readonly #handler = new HandlerAttribute<ProgressEvent>(this, "downloadprogress");
 
-  get ondownloadprogress(): Handler {
-    return this.#handler;
+  get ondownloadprogress(): CreateMonitor["ondownloadprogress"] {
+    return this.#handler.value;
   }
 
   set ondownloadprogress(value: unknown) {
-    this.#handler = typeof value === "function" ? (value as NonNullable<Handler>) : null;
-    if (this.#listens) return;
-    this.#listens = true;
-    this.addEventListener("downloadprogress", (event) => this.#handler?.call(this, event as ProgressEvent));
-  }
-
-  get [Symbol.toStringTag](): string {
-    return "CreateMonitor";
+    this.#handler.value = value;
   }
 }
+
+/** Passed to the `monitor` of a page. */
+export const Monitor = asInterface(CreateMonitorTarget, "CreateMonitor");
 
 /** Fires events of a monitor. */
 export class ProgressReporter {

@@ -24,7 +24,6 @@ export function validate(messages: readonly ConvertedMessage[], { inputs, maySta
     if (prefix && (role !== "assistant" || index < messages.length - 1)) {
       throw domError("SyntaxError", "prefix is for the last message, of role assistant");
     }
-    if (prefix) throw domError("NotSupportedError", "this model cannot continue a reply that begins with a prefix");
     for (const part of content) validatePart(part, role === "assistant", inputs);
   }
 }
@@ -75,10 +74,14 @@ const isAudio = (value: unknown) => isBytes(value) || isOneOf(value, ["AudioBuff
 
 /** Messages of this package. What a page may close or change is read before the first pause. */
 export function capture(messages: readonly ConvertedMessage[]): Promise<Message[]> {
-  const captured = messages.map(({ role, content }) => ({ role, parts: content.map(capturePart) }));
+  const captured = messages.map(({ role, content, prefix }) => ({ role, prefix, parts: content.map(capturePart) }));
   return (async () => {
     const turns: Message[] = [];
-    for (const { role, parts } of captured) turns.push(...messagesOf(role, await Promise.all(parts)));
+    for (const { role, prefix, parts } of captured) {
+      const made = messagesOf(role, await Promise.all(parts));
+      if (prefix) made.at(-1)!.prefix = true;
+      turns.push(...made);
+    }
     return turns;
   })();
 }

@@ -10,6 +10,8 @@ import type { Availability } from "./types.js";
 export interface ModelProvider {
   /** What `create()` would find; never downloads. */
   availability(): Promise<Availability>;
+  /** Whether the model encodes images or audio; undefined where that is not known yet. */
+  hasEncoders?(): Promise<boolean | undefined>;
   /** The model; `onProgress` gets the fraction that is downloaded. */
   load(onProgress: (fraction: number) => void, signal?: AbortSignal): Promise<ChatModel>;
 }
@@ -18,6 +20,7 @@ export interface ModelProvider {
 export function providerOf(source: ModelSource, options: LoadOptions & EngineOptions = {}): ModelProvider {
   let model: Promise<ChatModel> | undefined;
   let loaded = false;
+  let encoders: Promise<boolean | undefined> | undefined;
   const listeners = new Set<(fraction: number) => void>();
   const onProgress = (progress: Progress) => {
     const { downloaded, downloadTotal, loaded: done, total } = progress;
@@ -41,6 +44,10 @@ export function providerOf(source: ModelSource, options: LoadOptions & EngineOpt
       if (!(await hasWebGpu())) return "unavailable";
       if (model) return "downloading";
       return (await isHere(source, options)) ? "available" : "downloadable";
+    },
+    async hasEncoders() {
+      if (!loaded && !(await isHere(source, options))) return undefined;
+      return (encoders ??= inspectEncoders(source, options));
     },
     // A signal ends the wait of one session; the download goes on for the others.
     async load(listener, signal) {
@@ -76,11 +83,31 @@ async function hasWebGpu(): Promise<boolean> {
   return gpu !== undefined && (await gpu.requestAdapter().catch(() => null)) !== null;
 }
 
+/** Whether the model's file, or its projector, has encoders. */
+async function inspectEncoders(
+  source: ModelSource,
+  options: LoadOptions & EngineOptions,
+): Promise<boolean | undefined> {
+  const { worker: _w, wasm: _a, workerScript: _s, host: _h, shared: _t, onProgress: _p, ...rest } = options;
+  const engine = engineOf(options);
+  try {
+    const { memory } = await engine.inspect(source, rest);
+    return (memory.encoders ?? 0) > 0;
+  } catch {
+    return undefined;
+  } finally {
+    engine.close();
+  }
+}
+
+function engineOf({ worker, wasm, workerScript, host }: EngineOptions) {
+  return openEngine({ worker, wasm, workerScript, host });
+}
+
 /** Whether a model can be loaded without a download. */
 async function isHere(source: ModelSource, options: EngineOptions): Promise<boolean> {
   if (typeof source !== "string" && !(source instanceof URL)) return true;
-  const { worker, wasm, workerScript, host } = options;
-  const engine = openEngine({ worker, wasm, workerScript, host });
+  const engine = engineOf(options);
   try {
     const { models } = await engine.storage();
     const name = String(source);

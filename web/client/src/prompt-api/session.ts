@@ -2,6 +2,7 @@
 
 import type { ChatModel } from "../chat-model.js";
 import type { GenerateOptions, Message, Tool, ToolCall } from "../types.js";
+import { withReply } from "../prefix.js";
 import { Context, measure } from "./context.js";
 import { destroyedError, promptError } from "./errors.js";
 import type { ConvertedMessage, CoreOptions } from "./idl.js";
@@ -72,7 +73,7 @@ export class Session {
     const captured = capture(messages);
     captured.catch(() => {});
     return this.inTurn(async () => {
-      const added = await captured;
+      const added = (await captured).map(withoutPrefix);
       const tokens = await measure(this.model, added);
       signal.throwIfAborted();
       this.makeRoom(tokens);
@@ -90,10 +91,9 @@ export class Session {
       signal.throwIfAborted();
       this.makeRoom(tokens);
       try {
-        const made = await this.generate(asked, request, signal, each);
+        const messages = await this.generate(asked, request, signal, each);
         signal.throwIfAborted();
-        const used = await measure(this.model, made);
-        this.context.add({ messages: [...asked, ...made], tokens: tokens + used });
+        this.context.add({ messages, tokens: await measure(this.model, messages) });
       } catch (error) {
         signal.throwIfAborted();
         throw promptError(error, this.context.usage + tokens, this.context.window);
@@ -105,38 +105,38 @@ export class Session {
     if (this.context.makeRoom(tokens)) this.onOverflow();
   }
 
-  /** Generates, calls tools that can be called here, and goes on until there is nothing to call. */
+  /** The prompt with the reply: calls tools that can be called here, and goes on until there is nothing to call. */
   private async generate(
     asked: Message[],
     { format }: Request,
     signal: AbortSignal,
     each: (chunk: Chunk) => void,
   ): Promise<Message[]> {
-    const { tools, samplingMode } = this.options;
+    const { tools, samplingMode, raw } = this.options;
     const options: GenerateOptions = {
-      ...SAMPLING[samplingMode],
+      ...(raw ?? SAMPLING[samplingMode]),
       ...(tools.length > 0 ? { tools: tools.map(toolOf) } : {}),
       ...(format === undefined ? {} : { format }),
       signal,
     };
-    const made: Message[] = [];
+    let exchange = asked;
     for (let round = 0; round < MOST_ROUNDS; round++) {
-      const messages = [...this.context.messages, ...asked, ...made];
-      const { text, calls } = await this.reply(messages, options, signal, each);
-      made.push({ role: "assistant", content: text, ...(calls.length > 0 ? { toolCalls: calls } : {}) });
-      if (calls.length === 0) return made;
+      const { text, calls } = await this.reply([...this.context.messages, ...exchange], options, signal, each);
+      const toolCalls = calls.length > 0 ? { toolCalls: calls } : {};
+      exchange = withReply(exchange, { role: "assistant", content: text, ...toolCalls });
+      if (calls.length === 0) return exchange;
       const runs = calls.map((call) => tools.find(({ name }) => name === call.name));
       // A call that only the page can answer ends the reply.
       if (runs.some((tool) => tool !== undefined && tool.execute === undefined)) {
         for (const { name, arguments: given } of calls) {
           each({ type: "tool-call", value: { callID: crypto.randomUUID(), name, arguments: given } });
         }
-        return made;
+        return exchange;
       }
-      made.push(...(await Promise.all(calls.map((call, index) => result(call, runs[index])))));
+      exchange = [...exchange, ...(await Promise.all(calls.map((call, index) => result(call, runs[index]))))];
       signal.throwIfAborted();
     }
-    return made;
+    return exchange;
   }
 
   private async reply(
@@ -185,6 +185,11 @@ export class Session {
       signal.removeEventListener("abort", abort);
     }
   }
+}
+
+/** A prefix that no reply continues is a reply of its own. */
+export function withoutPrefix({ prefix: _prefix, ...message }: Message): Message {
+  return message;
 }
 
 export function toolOf({ name, description, inputSchema }: LanguageModelTool): Tool {

@@ -36,7 +36,7 @@ export interface LanguageModelCreateCoreOptions {
   expectedInputs?: LanguageModelExpected[];
   expectedOutputs?: LanguageModelExpected[];
   tools?: LanguageModelTool[];
-  /** Ignored, as on pages in Chrome. */
+  /** Used in extensions; ignored on pages, as in Chrome. */
   topK?: number;
   temperature?: number;
 }

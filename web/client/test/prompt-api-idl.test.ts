@@ -1,0 +1,206 @@
+// The Prompt API's interface, member by member: what an IDL harness asserts.
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { Monitor } from "../src/prompt-api/monitor.js";
+import { languageModelOf } from "../src/prompt-api/index.js";
+import type { ModelProvider } from "../src/prompt-api/provider.js";
+import { fakeModel } from "./fake-model.js";
+
+interface Member {
+  name: string;
+  kind: "operation" | "readonly" | "attribute";
+  /** Required arguments. */
+  length?: number;
+  /** Whether it rejects where others throw. */
+  promise?: boolean;
+  isStatic?: boolean;
+}
+
+const MEMBERS: Member[] = [
+  { name: "create", kind: "operation", length: 0, promise: true, isStatic: true },
+  { name: "availability", kind: "operation", length: 0, promise: true, isStatic: true },
+  { name: "prompt", kind: "operation", length: 1, promise: true },
+  { name: "promptStreaming", kind: "operation", length: 1 },
+  { name: "append", kind: "operation", length: 1, promise: true },
+  { name: "measureContextUsage", kind: "operation", length: 1, promise: true },
+  { name: "clone", kind: "operation", length: 0, promise: true },
+  { name: "destroy", kind: "operation", length: 0 },
+  { name: "contextUsage", kind: "readonly" },
+  { name: "contextWindow", kind: "readonly" },
+  { name: "samplingMode", kind: "readonly" },
+  { name: "oncontextoverflow", kind: "attribute" },
+];
+/** Of extensions. */
+const RAW: Member[] = [
+  { name: "params", kind: "operation", length: 0, promise: true, isStatic: true },
+  { name: "topK", kind: "readonly" },
+  { name: "temperature", kind: "readonly" },
+];
+
+const provider = (more: Partial<ModelProvider> = {}): ModelProvider => ({
+  availability: async () => "available",
+  load: async () => fakeModel(),
+  ...more,
+});
+
+type AnyClass = Record<string, unknown> & { prototype: Record<string, unknown> };
+const classOf = (hasRaw = false, more: Partial<ModelProvider> = {}) =>
+  languageModelOf(provider(more), hasRaw) as unknown as AnyClass;
+
+afterEach(() => vi.unstubAllGlobals());
+
+describe.each([
+  ["on a page", false, MEMBERS],
+  ["in an extension", true, [...MEMBERS, ...RAW]],
+] as const)("LanguageModel %s", (_where, hasRaw, members) => {
+  it("has the members of the interface and no others", () => {
+    const Class = classOf(hasRaw);
+    const names = (isStatic: boolean) =>
+      members.filter((one) => Boolean(one.isStatic) === isStatic).map((one) => one.name);
+    expect(Object.keys(Class).sort()).toEqual(names(true).sort());
+    expect(Object.keys(Class.prototype).sort()).toEqual(names(false).sort());
+    for (const old of ["inputUsage", "inputQuota", "measureInputUsage", "onquotaoverflow"]) {
+      expect(old in Class.prototype).toBe(false);
+    }
+  });
+
+  it.each(members)("$name is as Web IDL has it", async ({ name, kind, length, promise, isStatic }) => {
+    const Class = classOf(hasRaw);
+    const found = Object.getOwnPropertyDescriptor(isStatic ? Class : Class.prototype, name)!;
+    expect(found).toMatchObject({ enumerable: true, configurable: true });
+    if (kind === "operation") {
+      expect(found.writable).toBe(true);
+      const operation = found.value as { (this: unknown, ...all: unknown[]): unknown; length: number; name: string };
+      expect([operation.length, operation.name]).toEqual([length, name]);
+      expect(() => Reflect.construct(operation, [])).toThrow(TypeError);
+      if (isStatic) return;
+      const call = () => operation.call({}, "x");
+      if (promise) await expect(call()).rejects.toThrow(TypeError);
+      else expect(call).toThrow(TypeError);
+      return;
+    }
+    expect(found.get!.name).toBe(`get ${name}`);
+    expect(() => found.get!.call({}) as unknown).toThrow(TypeError);
+    expect(typeof found.set).toBe(kind === "attribute" ? "function" : "undefined");
+    if (found.set) expect(() => found.set!.call({}, null)).toThrow(TypeError);
+  });
+});
+
+describe("LanguageModel", () => {
+  it("is an interface object without a constructor that inherits from EventTarget", async () => {
+    const Class = classOf();
+    expect([Class["name"], Class["length"]]).toEqual(["LanguageModel", 0]);
+    expect(Object.getPrototypeOf(Class)).toBe(EventTarget);
+    expect(Object.getPrototypeOf(Class.prototype)).toBe(EventTarget.prototype);
+    expect(Object.getOwnPropertyDescriptor(Class, "prototype")).toMatchObject({ writable: false, enumerable: false });
+    expect(Object.getOwnPropertyDescriptor(Class.prototype, "constructor")).toMatchObject({ enumerable: false });
+    expect(Object.getOwnPropertyDescriptor(Class.prototype, Symbol.toStringTag)).toEqual({
+      value: "LanguageModel",
+      writable: false,
+      enumerable: false,
+      configurable: true,
+    });
+    expect(() => Reflect.construct(Class as never, [])).toThrow(TypeError);
+    expect(() => (Class as unknown as () => void)()).toThrow(TypeError);
+    const session = await languageModelOf(provider()).create();
+    expect(session).toBeInstanceOf(EventTarget);
+    // Read-only attributes cannot be written in strict code.
+    expect(() => Object.assign(session, { contextUsage: 5 })).toThrow(TypeError);
+  });
+
+  it("calls its handler in the order in which it was first set", async () => {
+    const session = await languageModelOf(provider()).create();
+    expect(session.oncontextoverflow).toBe(null);
+    const seen: string[] = [];
+    session.addEventListener("contextoverflow", () => seen.push("first"));
+    session.oncontextoverflow = () => seen.push("replaced");
+    session.addEventListener("contextoverflow", () => seen.push("third"));
+    session.oncontextoverflow = function (this: unknown, event) {
+      seen.push(`second ${this === session} ${event.type}`);
+    };
+    session.dispatchEvent(new Event("contextoverflow"));
+    expect(seen).toEqual(["first", "second true contextoverflow", "third"]);
+    for (const value of [5, "x", {}, undefined]) {
+      session.oncontextoverflow = value as never;
+      expect(session.oncontextoverflow).toBe(null);
+    }
+    session.dispatchEvent(new Event("contextoverflow"));
+    expect(seen.slice(3)).toEqual(["first", "third"]);
+  });
+
+  it("refuses to work in a document that is not active", async () => {
+    const LanguageModel = languageModelOf(provider(), true);
+    vi.stubGlobal("document", { defaultView: null });
+    const named = expect.objectContaining({ name: "InvalidStateError" });
+    await expect(LanguageModel.create()).rejects.toEqual(named);
+    await expect(LanguageModel.availability()).rejects.toEqual(named);
+    await expect(LanguageModel.params!()).rejects.toEqual(named);
+  });
+
+  it("refuses images and audio where the model has no encoders", async () => {
+    const options = { expectedInputs: [{ type: "image" as const }] };
+    const named = expect.objectContaining({ name: "NotSupportedError" });
+    const without = languageModelOf(provider({ hasEncoders: async () => false }));
+    expect(await without.availability(options)).toBe("unavailable");
+    expect(await without.availability({ expectedInputs: [{ type: "text" }] })).toBe("available");
+    await expect(without.create(options)).rejects.toEqual(named);
+    let isLoaded = false;
+    const late = languageModelOf(
+      provider({
+        availability: async () => "downloadable",
+        load: async () => {
+          isLoaded = true;
+          return fakeModel();
+        },
+        hasEncoders: async () => (isLoaded ? false : undefined),
+      }),
+    );
+    expect(await late.availability(options)).toBe("downloadable");
+    await expect(late.create(options)).rejects.toEqual(named);
+    await languageModelOf(provider({ hasEncoders: async () => true })).create(options);
+  });
+
+  it("ignores raw parameters on pages, and checks them in extensions", async () => {
+    const model = fakeModel();
+    const load = async () => model;
+    const page = languageModelOf(provider({ load }), false);
+    await (await page.create({ topK: 0, temperature: -1, samplingMode: "predictable" })).prompt("x");
+    expect(model.asked[0]!.options).toMatchObject({ temperature: 0.4 });
+    const extension = languageModelOf(provider({ load }), true);
+    const params = await extension.params!();
+    expect(params).toEqual({ defaultTopK: 64, maxTopK: 128, defaultTemperature: 1, maxTemperature: 2 });
+    const session = await extension.create({ topK: 500, temperature: 9 });
+    expect([session.topK, session.temperature]).toEqual([128, 2]);
+    await session.prompt("x");
+    expect(model.asked[1]!.options).toMatchObject({ topK: 128, temperature: 2 });
+    const copy = await session.clone();
+    expect([copy.topK, copy.temperature]).toEqual([128, 2]);
+    const plain = await extension.create();
+    expect([plain.topK, plain.temperature]).toEqual([64, 1]);
+    await expect(extension.create({ topK: 0 })).rejects.toThrow(RangeError);
+    await expect(extension.create({ temperature: -0.1 })).rejects.toThrow(RangeError);
+    await expect(extension.create({ temperature: NaN })).rejects.toThrow(TypeError);
+    await expect(extension.availability({ topK: 3, samplingMode: "creative" })).rejects.toThrow(TypeError);
+    const none = languageModelOf(provider({ availability: async () => "unavailable" }), true);
+    expect(await none.params!()).toBe(null);
+  });
+
+  it("knows pages of extensions by their addresses", () => {
+    for (const [protocol, hasParams] of [
+      ["https:", false],
+      ["chrome-extension:", true],
+      ["moz-extension:", true],
+    ] as const) {
+      vi.stubGlobal("location", { protocol });
+      expect("params" in languageModelOf(provider())).toBe(hasParams);
+    }
+  });
+});
+
+describe("CreateMonitor", () => {
+  it("has one handler and no other member", () => {
+    expect(Object.keys(Monitor.prototype)).toEqual(["ondownloadprogress"]);
+    const monitor = new Monitor();
+    expect(Object.prototype.toString.call(monitor)).toBe("[object CreateMonitor]");
+    expect(monitor.ondownloadprogress).toBe(null);
+  });
+});
