@@ -1,17 +1,11 @@
 // Models that are known to run, with files that their publishers offer. Sizes are those of the files; what a model really takes here is
 // read from its header before it is loaded. Digests are the hub's, which are looked up with the file.
 
-import { hubAddress, hubFiles, hubPlace, isProjector, splitPart } from "./storage/hugging-face.js";
+import { hubAddress, hubFiles, hubPlace, isProjector, partsOf } from "./storage/hugging-face.js";
+import { splitPart } from "./storage/split-names.js";
 
-export {
-  type HubFile,
-  type HubPlace,
-  hubAddress,
-  hubFiles,
-  hubPlace,
-  isProjector,
-  splitPart,
-} from "./storage/hugging-face.js";
+export { type HubFile, type HubPlace, hubAddress, hubFiles, hubPlace, isProjector } from "./storage/hugging-face.js";
+export { splitPart } from "./storage/split-names.js";
 
 /** What a model can do, beyond text. */
 export type Ability = "images" | "audio" | "tools" | "thinking" | "search" | "diffusion" | "training";
@@ -123,12 +117,20 @@ export function sourceOf({ repository, file }: CatalogueModel): string {
 /** Whether a model fits into so many bytes of GPU memory, about. */
 export const fitsInto = ({ memory }: CatalogueModel, bytes: number): boolean => memory <= bytes;
 
-/** A catalogue of your own: the GGUF files of a repository that can be loaded in a browser, with sizes and digests. */
+/**
+ * A catalogue of your own: the models of a repository that can be loaded in a browser, with sizes and digests. One that is split has the
+ * address of its first part, and the size of all.
+ */
 export async function filesOfRepository(repository: string, signal?: AbortSignal) {
   const place = hubPlace(repository, true);
   if (!place) throw new TypeError(`${repository} is no repository of Hugging Face`);
   const files = await hubFiles(place, undefined, signal);
   return files
-    .filter(({ path }) => !isProjector(path) && !splitPart(path))
-    .map((file) => ({ ...file, url: hubAddress(place, file.path) }));
+    .filter(({ path }) => !isProjector(path) && (splitPart(path)?.part ?? 1) === 1)
+    .map((file) => {
+      const url = hubAddress(place, file.path);
+      if (!splitPart(file.path)) return { ...file, url };
+      const size = partsOf(file, files, place).reduce((sum, part) => sum + part.size, 0);
+      return { path: file.path, size, url };
+    });
 }

@@ -12,6 +12,7 @@ import type {
   ModelInfo,
   OpResult,
   ImageTokens,
+  PickedFile,
   Progress,
   ServedModel,
   SessionOptions,
@@ -22,7 +23,7 @@ import type {
 } from "./types.js";
 
 /** A model's place, as `postMessage` takes it: addresses are absolute. */
-export type PlainSource = string | Blob | FileSystemFileHandle;
+export type PlainSource = string | PickedFile | readonly PickedFile[];
 
 /** Options of a load that are plain data. */
 export type PlainLoadOptions = Omit<LoadOptions, "onProgress" | "signal" | "draft" | "projector"> & {

@@ -5,9 +5,13 @@ import type { AdapterChoice } from "./training-types.js";
 
 /**
  * A model's place: a name (`gemma4:e2b`, looked up in this browser's storage, then at `host`), a name or page of Hugging Face
- * (`hf.co/user/repo:Q4_K_M`), the address of a GGUF file, or a file itself.
+ * (`hf.co/user/repo:Q4_K_M`), the address of a GGUF file, or a file itself. Of a model that is split, `…-00001-of-00003.gguf`, the address
+ * of one part stands for all; as files, all of them are passed.
  */
-export type ModelSource = string | URL | Blob | FileSystemFileHandle;
+export type ModelSource = string | URL | PickedFile | readonly PickedFile[];
+
+/** A file that the user chose. */
+export type PickedFile = Blob | FileSystemFileHandle;
 
 /** How far loading is. Bytes count the whole file for downloads and the weights for uploads. */
 export interface Progress {

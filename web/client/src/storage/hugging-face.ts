@@ -1,7 +1,8 @@
 // Names and addresses of Hugging Face: `hf.co/user/repo:Q4_K_M`, `https://huggingface.co/user/repo/blob/main/x.gguf`.
 
-import { CancelledError, NetworkError, NotFoundError, RullamaError } from "../errors.js";
+import { CancelledError, NetworkError, NotFoundError } from "../errors.js";
 import type { ServedModel } from "../types.js";
+import { partNames, splitPart } from "./split-names.js";
 import type { Tuning } from "./tuning.js";
 import { headersFor } from "./tuning.js";
 
@@ -95,23 +96,6 @@ async function listing(address: string, repository: string, tuning?: Tuning, sig
 /** Whether a file holds a model's encoders, not a model. */
 export const isProjector = (path: string): boolean => /(?:^|\/)mmproj[^/]*$/iu.test(path);
 
-/** Whether a file is one of several that are a model together: `…-00002-of-00003.gguf`. */
-export const splitPart = (path: string): { part: number; of: number } | undefined => {
-  const [, part, of] = /-(\d{5})-of-(\d{5})\.gguf$/iu.exec(path) ?? [];
-  return part === undefined || Number(of) < 2 ? undefined : { part: Number(part), of: Number(of) };
-};
-
-/** Split models are read natively, not in browsers. */
-export function refuseSplit(name: string): void {
-  const split = splitPart(name);
-  if (!split) return;
-  const advice = "merge it first with `llama-gguf-split --merge`, or choose a file that is whole";
-  throw new RullamaError(
-    "unsupported_model",
-    `${name} is one of ${split.of} files of a split model, which cannot be read in a browser; ${advice}`,
-  );
-}
-
 /** The model that a name means, with its projector, as a host would list it. */
 export async function hubModel(
   name: string,
@@ -128,7 +112,7 @@ export async function hubModel(
       `${place.repository} has no GGUF file ${place.file ?? place.quant ?? ""}; it has ${known || "none"}`,
     );
   }
-  refuseSplit(chosen.path);
+  const parts = partsOf(chosen, models, place);
   const projectors = files.filter(({ path }) => isProjector(path));
   const projector = projectors.find(({ path }) => /f16/iu.test(path) && !/bf16/iu.test(path)) ?? projectors[0];
   const layer = (kind: string, { path, size, sha256 }: HubFile) => ({
@@ -139,9 +123,18 @@ export async function hubModel(
   });
   return {
     name,
-    size: chosen.size,
-    layers: [layer("model", chosen), ...(projector ? [layer("projector", projector)] : [])],
+    size: parts.reduce((sum, { size }) => sum + size, 0),
+    layers: [...parts.map((part) => layer("model", part)), ...(projector ? [layer("projector", projector)] : [])],
   };
+}
+
+/** All parts of a split model, or the one file. */
+export function partsOf(file: HubFile, files: readonly HubFile[], { repository }: HubPlace): HubFile[] {
+  return (partNames(file.path) ?? [file.path]).map((path) => {
+    const found = files.find((other) => other.path === path);
+    if (!found) throw new NotFoundError(`${repository} has no ${path}, which is a part of ${file.path}`);
+    return found;
+  });
 }
 
 function choose(models: HubFile[], { quant }: HubPlace): HubFile | undefined {

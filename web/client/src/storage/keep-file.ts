@@ -13,7 +13,7 @@ import {
   storageError,
   writeRecord,
 } from "./opfs.js";
-import { canKeep } from "./open.js";
+import { canKeep } from "./open-remote.js";
 import { PartsWriter } from "./parts.js";
 import { extentOf } from "./ranges.js";
 import { TUNING, type Tuning } from "./tuning.js";

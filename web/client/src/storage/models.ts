@@ -5,7 +5,7 @@ import type { StorageReport, StoredModel } from "../types.js";
 import { ifFree, useLock } from "./locks.js";
 import type { StoredRecord } from "./opfs.js";
 import { deleteEntry, listEntries, listRecords, modelFolder, namesOf, partLengths, readRecord } from "./opfs.js";
-import { canKeep } from "./open.js";
+import { canKeep } from "./open-remote.js";
 import { extentOf } from "./ranges.js";
 
 /** A download that was cut can go on this long; then what there is of it is deleted. */

@@ -32,23 +32,29 @@ export function sameName(a: string, b: string): boolean {
   return full(a) === full(b);
 }
 
-/** The file behind a served name: its model layer's address and digest. */
-export function modelLayer(model: ServedModel, host: string): { url: string; sha256?: string } {
+/** A file on a server. */
+export interface Layer {
+  url: string;
+  sha256?: string;
+}
+
+/** The files of a served name: one, or the parts of a split model. */
+export function modelLayers(model: ServedModel, host: string): [Layer, ...Layer[]] {
   if (model.error !== undefined) {
     throw new RullamaError("bad_file", `${host} cannot offer ${model.name}: ${model.error}`);
   }
-  const layer = layerOf(model, "model", host);
-  if (!layer) throw new RullamaError("bad_file", `${model.name} at ${host} has no model file`);
-  return layer;
+  const [first, ...rest] = layersOf(model, "model", host);
+  if (!first) throw new RullamaError("bad_file", `${model.name} at ${host} has no model file`);
+  return [first, ...rest];
 }
 
 /** The file of a served name's layer of a kind, where it has one. */
-export function layerOf(model: ServedModel, kind: string, host: string): { url: string; sha256?: string } | undefined {
+export function layerOf(model: ServedModel, kind: string, host: string): Layer | undefined {
   return layersOf(model, kind, host)[0];
 }
 
 /** The files of all its layers of a kind, in order. */
-export function layersOf(model: ServedModel, kind: string, host: string): { url: string; sha256?: string }[] {
+export function layersOf(model: ServedModel, kind: string, host: string): Layer[] {
   return model.layers
     .filter((layer) => layer.kind === kind)
     .map(({ url, digest }) => ({

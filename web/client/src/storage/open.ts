@@ -1,65 +1,89 @@
 // From what the user names to bytes: files, stored models, addresses, names.
 
-import { ChecksumError, QuotaError, RullamaError } from "../errors.js";
-import type { ModelSource, ServedModel } from "../types.js";
+import { ChecksumError, RullamaError } from "../errors.js";
+import type { ModelSource, PickedFile, ServedModel } from "../types.js";
 import { BlobSource } from "./blob.js";
-import { Download } from "./download.js";
-import { FollowingSource } from "./follow.js";
-import { HttpSource, probe } from "./http.js";
-import { HUB, type HubPlace, hubAddress, hubModel, hubPlace, refuseSplit } from "./hugging-face.js";
-import { ifFree, share, useLock, writeLock } from "./locks.js";
-import { digestOf, modelLayer, sameName, servedModels, unknownName } from "./names.js";
-import type { StoredRecord } from "./opfs.js";
-import {
-  deleteEntry,
-  listRecords,
-  modelFolder,
-  namesOf,
-  newRecord,
-  noRoom,
-  partLengths,
-  readRecord,
-  roomFor,
-  writeRecord,
-} from "./opfs.js";
-import { PartsSource } from "./parts.js";
-import { readElsewhere } from "./read-remote.js";
-import { extentOf } from "./ranges.js";
-import type { Version } from "./request.js";
+import { HUB, type HubPlace, hubAddress, hubModel, hubPlace } from "./hugging-face.js";
+import { digestOf, layersOf, modelLayers, sameName, servedModels, unknownName } from "./names.js";
+import { type RemoteFile, canKeep, findStored, openRemote, openStored } from "./open-remote.js";
+import { type StoredRecord, listRecords, namesOf } from "./opfs.js";
+import { joinParts } from "./split.js";
+import { orderParts, partAddresses, partNames, splitPart, wholeName } from "./split-names.js";
 import { TUNING, type Tuning } from "./tuning.js";
-import type { ByteSource, OpenOptions, Opened } from "./types.js";
-
-/** A file on a server, and what is known of it beforehand. */
-interface RemoteFile {
-  url: string;
-  name: string;
-  sha256?: string;
-  info?: ServedModel;
-}
+import type { OpenOptions, Opened } from "./types.js";
 
 /** Finds a model and makes it readable; reading may begin long before a download ends. */
 export async function openModel(source: ModelSource, options: OpenOptions, tuning = TUNING): Promise<Opened> {
   const wanted = options.sha256 ?? options.digest;
   const sha256 = wanted === undefined ? undefined : digestOf(wanted);
-  if (source instanceof Blob) return openBlob(source, sha256, options);
-  if (typeof source === "object" && "getFile" in source) return openBlob(await source.getFile(), sha256, options);
+  if (typeof source === "object" && !(source instanceof URL)) {
+    const files = await Promise.all(filesOf(source).map((file) => ("getFile" in file ? file.getFile() : file)));
+    return openFiles(files, sha256, options);
+  }
   const host = options.host ?? self.location.origin;
   const place = hubPlace(String(source));
   if (place) return openHub(String(source), place, sha256, options, tuning);
   const address = addressOf(source, host);
   if (address === undefined) return openName(String(source), host, sha256, options, tuning);
-  refuseSplit(fileName(address));
-  return openRemote({ url: address.href, name: options.name ?? fileName(address), sha256 }, options, tuning);
+  return openAddress(address, sha256, options, tuning);
 }
 
-/** Whether downloads can be kept here: private files need a secure context and are missing in some private windows. */
-export async function canKeep(): Promise<boolean> {
-  const { locks, storage } = (globalThis.navigator ?? {}) as Partial<Navigator>;
-  if (locks === undefined || storage?.getDirectory === undefined) return false;
-  return storage.getDirectory().then(
-    () => true,
-    () => false,
+const filesOf = (source: PickedFile | readonly PickedFile[]): readonly PickedFile[] =>
+  Array.isArray(source) ? (source as readonly PickedFile[]) : [source as PickedFile];
+
+/** A file that was picked, or all parts of a split model. */
+async function openFiles(files: Blob[], sha256: string | undefined, options: OpenOptions): Promise<Opened> {
+  const [first] = files;
+  if (first && files.length === 1) return openBlob(first, sha256, options);
+  const named = files.map((file) => (file instanceof File ? file : new File([file], "file")));
+  const parts = orderParts(named);
+  return openParts(
+    wholeName(parts[0]!.name),
+    parts.map((file) => () => readBlob(file, undefined, options)),
+    options,
   );
+}
+
+/** A file at an address; where it is a part of a split model, all of them. */
+function openAddress(address: URL, sha256: string | undefined, options: OpenOptions, tuning: Tuning): Promise<Opened> {
+  const name = options.name ?? fileName(address);
+  const parts = partAddresses(address);
+  if (!parts) return openRemote({ url: address.href, name, sha256 }, options, tuning);
+  const files = parts.map((part) => ({ url: part.href, name: fileName(part) }));
+  return openRemoteParts(options.name ?? wholeName(name), files, options, tuning);
+}
+
+function openRemoteParts(name: string, files: RemoteFile[], options: OpenOptions, tuning: Tuning): Promise<Opened> {
+  const open = files.map((file) => (more: OpenOptions) => openRemote(file, more, tuning));
+  return openParts(name, open, options);
+}
+
+/** Opens all parts of a split model, and makes them one. */
+async function openParts(
+  name: string,
+  open: ((options: OpenOptions) => Promise<Opened>)[],
+  options: OpenOptions,
+): Promise<Opened> {
+  if (options.sha256 !== undefined) {
+    const advice = "a name of Hugging Face brings the SHA-256 of each part";
+    throw new RullamaError("bad_options", `${name} has ${open.length} parts, and sha256 is of one file: ${advice}`);
+  }
+  const [have, totals] = [open.map(() => 0), open.map(() => 0)];
+  const sum = (numbers: number[]) => numbers.reduce((all, number) => all + number, 0);
+  const results = await Promise.allSettled(
+    open.map((one, index) => {
+      const onDownload = (done: number, total: number) => {
+        [have[index], totals[index]] = [done, total];
+        options.onDownload?.(sum(have), sum(totals));
+      };
+      return one({ ...options, ...(options.onDownload ? { onDownload } : {}) });
+    }),
+  );
+  const opened = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const failed = results.find((result) => result.status === "rejected");
+  if (!failed) return joinParts(opened, name);
+  for (const { source } of opened) source.close();
+  throw failed.reason;
 }
 
 function addressOf(source: string | URL, host: string): URL | undefined {
@@ -84,8 +108,14 @@ function checkAddress(address: URL): URL {
 }
 
 async function openBlob(blob: Blob, sha256: string | undefined, options: OpenOptions): Promise<Opened> {
+  const split = blob instanceof File ? splitPart(blob.name) : undefined;
+  if (!split) return readBlob(blob, sha256, options);
+  const advice = "pick all of them together, and pass them as a list";
+  throw new RullamaError("bad_options", `${(blob as File).name} is one of ${split.of} files of a model: ${advice}`);
+}
+
+async function readBlob(blob: Blob, sha256: string | undefined, options: OpenOptions): Promise<Opened> {
   const name = blob instanceof File ? blob.name : "file";
-  refuseSplit(name);
   const settled = { verified: Promise.resolve(), stored: Promise.resolve() };
   const opened = { source: new BlobSource(blob), name, strict: options.sha256 !== undefined, ...settled };
   if (sha256 === undefined) return opened;
@@ -104,8 +134,30 @@ async function* slices(blob: Blob): AsyncGenerator<Blob> {
   for (let at = 0; at < blob.size; at += TUNING.partBytes) yield blob.slice(at, at + TUNING.partBytes);
 }
 
-/** A whole copy of what was loaded by this name before. */
+/** A whole copy of what was loaded by this name before; where it is that of a part which was kept, all parts. */
 async function openNamed(
+  name: string,
+  sha256: string | undefined,
+  records: StoredRecord[],
+): Promise<Opened | undefined> {
+  const names = partNames(name);
+  if (!names) return openNamedFile(name, sha256, records);
+  return joinFound(
+    wholeName(name),
+    names.map((one) => openNamedFile(one, undefined, records)),
+  );
+}
+
+/** The model of stored parts; undefined where one is not here. */
+async function joinFound(name: string, parts: Promise<Opened | undefined>[]): Promise<Opened | undefined> {
+  const found = await Promise.all(parts);
+  const opened = found.filter((part) => part !== undefined);
+  if (opened.length === found.length) return joinParts(opened, name);
+  for (const { source } of opened) source.close();
+  return undefined;
+}
+
+async function openNamedFile(
   name: string,
   sha256: string | undefined,
   records: StoredRecord[],
@@ -113,8 +165,11 @@ async function openNamed(
   const named = records.filter((record) => record.complete && namesOf(record).some((known) => sameName(known, name)));
   for (const record of named.sort((a, b) => b.added - a.added)) {
     if (sha256 !== undefined && record.sha256 !== sha256) continue;
-    const opened = await openStored(record.id);
-    if (opened) return { ...opened, name };
+    // A split model is known by the record of its first part, which lists all of them.
+    const layers = record.info ? layersOf(record.info, "model", record.source) : [];
+    const files = layers.map((layer, at) => ({ ...layer, name: at === 0 ? name : fileName(new URL(layer.url)) }));
+    const opened = files.length > 1 ? await joinFound(name, files.map(findStored)) : await openStored(record.id);
+    if (opened) return { ...opened, name, info: record.info ?? opened.info };
   }
   return undefined;
 }
@@ -128,15 +183,28 @@ async function openHub(
   tuning: Tuning,
 ): Promise<Opened> {
   if (place.file !== undefined) {
-    refuseSplit(place.file);
-    const url = hubAddress(place, place.file);
-    return openRemote({ url, name: options.name ?? fileName(new URL(url)), sha256 }, options, tuning);
+    return openAddress(new URL(hubAddress(place, place.file)), sha256, options, tuning);
   }
   const stored = await openNamed(name, sha256, (await canKeep()) ? await listRecords() : []);
   if (stored) return stored;
   const model = await hubModel(name, place, tuning, options.signal);
-  const layer = modelLayer(model, HUB);
-  return openRemote({ ...layer, sha256: sha256 ?? layer.sha256, name, info: model }, options, tuning);
+  return openLayers(name, model, HUB, sha256, options, tuning);
+}
+
+/** The model's file, or its parts; the first one is known by the model's name. */
+function openLayers(
+  name: string,
+  model: ServedModel,
+  host: string,
+  sha256: string | undefined,
+  options: OpenOptions,
+  tuning: Tuning,
+): Promise<Opened> {
+  const [first, ...rest] = modelLayers(model, host);
+  const whole = { ...first, sha256: first.sha256 ?? sha256, name, info: model };
+  if (rest.length === 0) return openRemote(whole, options, tuning);
+  const others = rest.map((layer) => ({ ...layer, name: fileName(new URL(layer.url)) }));
+  return openRemoteParts(name, [{ ...whole, sha256: first.sha256 }, ...others], options, tuning);
 }
 
 async function openName(
@@ -155,179 +223,9 @@ async function openName(
     const known = [...(served ?? []).map((offered) => offered.name), ...records.flatMap(namesOf)];
     throw unknownName(name, known, served ? `${host} does not offer it` : `no rullama serves names at ${host}`);
   }
-  const layer = modelLayer(model, host);
+  const [layer] = modelLayers(model, host);
   if (sha256 !== undefined && layer.sha256 !== undefined && sha256 !== layer.sha256) {
     throw new RullamaError("checksum", `${host} offers another file as ${name}: its SHA-256 is ${layer.sha256}`);
   }
-  return openRemote({ ...layer, sha256: layer.sha256 ?? sha256, name: model.name, info: model }, options, tuning);
-}
-
-async function openRemote(remote: RemoteFile, options: OpenOptions, tuning: Tuning): Promise<Opened> {
-  const keeping = await canKeep();
-  const stored = keeping ? await findStored(remote) : undefined;
-  const strict = options.sha256 !== undefined;
-  if (stored) return { ...stored, name: remote.name, info: remote.info ?? stored.info, strict };
-  const version = await probe(remote.url, tuning, options.signal);
-  if (version.size === 0) throw new RullamaError("bad_file", `${remote.url} is empty`);
-  if (options.keep && keeping) return openKept(remote, version, options, tuning);
-  const source = options.brief
-    ? new HttpSource(remote.url, version, tuning, options.signal)
-    : await readElsewhere(remote.url, version, tuning, options.signal);
-  const failure = new RullamaError(
-    "storage",
-    "this browser does not let this page keep files; the model is not stored",
-  );
-  const outcome = options.keep ? Promise.reject(failure) : Promise.resolve();
-  outcome.catch(() => {});
-  const verified = remote.sha256 === undefined ? Promise.resolve() : Promise.reject(unverified(remote, "is not kept"));
-  verified.catch(() => {});
-  return { source, name: remote.name, info: remote.info, verified, stored: outcome, strict };
-}
-
-/** A whole copy of a file by its digest, or else by its address. */
-async function findStored(remote: RemoteFile): Promise<Opened | undefined> {
-  const { url, sha256 } = remote;
-  for (const record of await listRecords()) {
-    const same = sha256 === undefined ? record.source === url : record.sha256 === sha256;
-    const opened = record.complete && same ? await openStored(record.id, remote) : undefined;
-    if (opened) return opened;
-  }
-  return undefined;
-}
-
-/** Opens a stored model; undefined where it is not whole (any more): browsers and crashes take files. */
-async function openStored(id: string, remote?: RemoteFile): Promise<Opened | undefined> {
-  const release = await share(useLock(id));
-  try {
-    const record = await readRecord(id);
-    const folder = await modelFolder(id, false);
-    if (record?.complete && folder) {
-      const extent = extentOf(await partLengths(folder), record.size, record.partBytes);
-      if (extent.readable === record.size) {
-        const current = knownAs(record, remote);
-        await ifFree(writeLock(id), () => writeRecord(current).catch(() => {}));
-        const source = releasing(new PartsSource(folder, record.size, record.partBytes), release);
-        const [name = id] = current.names;
-        const settled = { verified: Promise.resolve(), stored: Promise.resolve(), strict: false };
-        return { source, name, id, info: current.info, ...settled };
-      }
-      await ifFree(writeLock(id), () => writeRecord({ ...record, complete: false }));
-    }
-    release();
-    return undefined;
-  } catch (error) {
-    release();
-    throw error;
-  }
-}
-
-/** A record as it is after this use: what its last name brought counts. */
-function knownAs(record: StoredRecord, remote: RemoteFile | undefined): StoredRecord {
-  const first = (name: string | undefined, names: string[]) =>
-    name === undefined ? names : [name, ...names.filter((other) => other !== name)];
-  const names = first(remote?.name, record.names);
-  const served = first(remote?.info?.name, namesOf(record));
-  return { ...record, names, served, info: remote?.info ?? record.info, used: Date.now() };
-}
-
-/** Opens a file that is downloaded and kept. */
-async function openKept(remote: RemoteFile, version: Version, options: OpenOptions, tuning: Tuning): Promise<Opened> {
-  const id = await idOf(remote, version);
-  const release = await share(useLock(id), options.signal);
-  try {
-    const found = await readRecord(id);
-    const { url, sha256, info } = remote;
-    const fresh = { id, names: [], source: url, sha256, info, ...version, partBytes: tuning.partBytes };
-    const record = found?.size === version.size ? found : newRecord(fresh);
-    await deleteOldVersions(remote, id);
-    const here = await modelFolder(id, false);
-    const lengths = here && record === found ? await partLengths(here) : new Map<number, number>();
-    const { readable, written } = extentOf(lengths, record.size, record.partBytes);
-    await checkRoom(record.size - written);
-    const parts = new PartsSource((await modelFolder(id, true))!, record.size, record.partBytes);
-    const { hash, onDownload } = options;
-    // A found record's address and validators may be another server's.
-    const { etag, lastModified } = version;
-    const current = { ...knownAs(record, remote), source: url, etag, lastModified };
-    const download = new Download({ record: current, version, readable, parts, hash, tuning, onDownload });
-    const direct = new HttpSource(remote.url, version, tuning);
-    const source = new FollowingSource(download, parts, direct, tuning);
-    // Again: a tab that was closed or reloaded may have held its old version until now.
-    const ended = download.outcome.then(() => deleteOldVersions(remote, id)).catch(() => {});
-    // In use until it is closed and the writer has put its files away.
-    const closing = releasing(source, () => void ended.then(release));
-    options.signal?.addEventListener("abort", () => closing.close(), { once: true });
-    if (options.signal?.aborted) closing.close();
-    const verified = verdict(download.outcome, remote);
-    const strict = options.sha256 !== undefined;
-    return { source: closing, name: remote.name, id, info: remote.info, verified, stored: download.outcome, strict };
-  } catch (error) {
-    release();
-    throw error;
-  }
-}
-
-/** Where keeping fails, reading goes on without it, and there is no whole file to check. */
-function verdict(outcome: Promise<void>, remote: RemoteFile): Promise<void> {
-  if (remote.sha256 === undefined) return Promise.resolve();
-  const verified = outcome.catch((error: unknown) => {
-    const lost = error instanceof RullamaError && (error.code === "quota" || error.code === "storage");
-    throw lost ? unverified(remote, "could not be kept", error) : error;
-  });
-  verified.catch(() => {});
-  return verified;
-}
-
-function unverified({ url }: RemoteFile, why: string, cause?: unknown): RullamaError {
-  const advice = "a download is checked as it is kept: load it with keep: true where there is room, or without sha256";
-  return new RullamaError("unverified", `the SHA-256 of ${url} cannot be checked, as the file ${why}; ${advice}`, {
-    cause,
-  });
-}
-
-/**
- * Waits for a file's checksum. Where only a name brought the digest, the host that gave both is trusted with what cannot be checked;
- * a digest of the caller's own is a condition.
- */
-export async function checked({ verified, strict }: Pick<Opened, "verified" | "strict">): Promise<void> {
-  try {
-    await verified;
-  } catch (error) {
-    if (strict || !(error instanceof RullamaError) || error.code !== "unverified") throw error;
-  }
-}
-
-/** Without a digest, each version of the file at an address is a model of its own: a changed file starts anew. */
-async function idOf({ url, sha256 }: RemoteFile, version: Version): Promise<string> {
-  if (sha256 !== undefined) return `sha256-${sha256}`;
-  const text = [url, version.size, version.etag ?? version.lastModified ?? ""].join("\n");
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
-  return `url-${[...digest.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-}
-
-/** What an address held before is of no use to anybody who does not read it right now. */
-async function deleteOldVersions({ url, sha256 }: RemoteFile, id: string): Promise<void> {
-  if (sha256 !== undefined) return;
-  for (const record of await listRecords()) {
-    if (record.source !== url || record.id === id || record.sha256 !== undefined) continue;
-    await ifFree(useLock(record.id), () => deleteEntry(record.id));
-  }
-}
-
-async function checkRoom(needed: number): Promise<void> {
-  const free = await roomFor(needed);
-  if (free !== undefined && free < needed) throw new QuotaError(noRoom(needed, free), needed, free);
-}
-
-/** A source that gives something back when it is closed. */
-function releasing(source: ByteSource, release: () => void): ByteSource {
-  return {
-    size: source.size,
-    read: (offset, length) => source.read(offset, length),
-    giveBack: (bytes) => source.giveBack?.(bytes),
-    close() {
-      source.close();
-      release();
-    },
-  };
+  return openLayers(model.name, model, host, sha256, options, tuning);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { CATALOGUE, RECOMMENDED, sourceOf } from "../../src/catalogue.js";
-import { hubModel, hubPlace, refuseSplit, splitPart } from "../../src/storage/hugging-face.js";
+import { hubModel, hubPlace } from "../../src/storage/hugging-face.js";
 import { requestRange } from "../../src/storage/request.js";
 import { TUNING, headersFor } from "../../src/storage/tuning.js";
 
@@ -9,7 +9,9 @@ const FILES = [
   { type: "file", path: "x-Q8_0.gguf", size: 9, lfs: { oid: DIGEST } },
   { type: "file", path: "x-Q4_K_M.gguf", size: 5 },
   { type: "file", path: "x-Q4_K_M-00001-of-00002.gguf", size: 3 },
-  { type: "file", path: "x-BF16-00001-of-00002.gguf", size: 30 },
+  { type: "file", path: "big/x-BF16-00002-of-00002.gguf", size: 20, lfs: { oid: "cd".repeat(32) } },
+  { type: "file", path: "big/x-BF16-00001-of-00002.gguf", size: 30, lfs: { oid: DIGEST } },
+  { type: "file", path: "x-F32-00001-of-00002.gguf", size: 60 },
   { type: "file", path: "mmproj-BF16.gguf", size: 2 },
   { type: "file", path: "mmproj-F16.gguf", size: 2 },
 ];
@@ -43,14 +45,24 @@ describe("names of Hugging Face", () => {
     expect(usual.layers[0]!.url).toBe(`${url}/x-Q4_K_M.gguf`);
   });
 
+  it("mean all parts of a split model, in order", async () => {
+    const { size, layers } = await find("hf.co/org/repo:BF16");
+    const url = "https://huggingface.co/org/repo/resolve/main/big/x-BF16";
+    expect(size).toBe(50);
+    expect(layers.filter(({ kind }) => kind === "model")).toEqual([
+      { kind: "model", digest: DIGEST, size: 30, url: `${url}-00001-of-00002.gguf` },
+      { kind: "model", digest: "cd".repeat(32), size: 20, url: `${url}-00002-of-00002.gguf` },
+    ]);
+  });
+
   it("that mean nothing, or something that cannot be read, fail with advice", async () => {
     await expect(find("hf.co/org/repo:Q2_K")).rejects.toMatchObject({
       code: "not_found",
       message: expect.stringContaining("x-Q8_0"),
     });
-    await expect(find("hf.co/org/repo:BF16")).rejects.toMatchObject({
-      code: "unsupported_model",
-      message: expect.stringContaining("--merge"),
+    await expect(find("hf.co/org/repo:F32")).rejects.toMatchObject({
+      code: "not_found",
+      message: expect.stringContaining("x-F32-00002-of-00002.gguf"),
     });
     await expect(find("hf.co/org/repo", hub(401))).rejects.toMatchObject({
       code: "not_found",
@@ -65,13 +77,6 @@ describe("names of Hugging Face", () => {
     expect(hubPlace("org/repo", true)).toEqual({ repository: "org/repo", revision: "main" });
     expect(hubPlace("https://example.org/huggingface.co/a/b")).toBe(undefined);
     expect(hubPlace("https://huggingface.co/org/repo/blob/main/x.gguf")).toMatchObject({ file: "x.gguf" });
-  });
-
-  it("of split models are recognised", () => {
-    expect(splitPart("a/x-00002-of-00003.gguf")).toEqual({ part: 2, of: 3 });
-    expect([splitPart("x.gguf"), splitPart("x-00001-of-00001.gguf")]).toEqual([undefined, undefined]);
-    expect(() => refuseSplit("x-00001-of-00002.gguf")).toThrow("one of 2 files");
-    refuseSplit("x.gguf");
   });
 });
 

@@ -11,7 +11,7 @@ import {
   pack,
   unpack,
 } from "../../src/errors.js";
-import { digestOf, editDistance, layerOf, modelLayer, sameName, similarNames } from "../../src/storage/names.js";
+import { digestOf, editDistance, layerOf, modelLayers, sameName, similarNames } from "../../src/storage/names.js";
 
 const HEX = "0123456789abcdef".repeat(4);
 
@@ -50,13 +50,13 @@ test("the model's layer is found among others", () => {
   const layer = { kind: "model", digest: `sha256:${HEX}`, size: 1, url: "/rullama/blobs/x" };
   const projector = { ...layer, kind: "projector", url: "/p" };
   const model = { name: "a", size: 1, layers: [projector, layer] };
-  expect(modelLayer(model, "http://h:1")).toEqual({ url: "http://h:1/rullama/blobs/x", sha256: HEX });
+  expect(modelLayers(model, "http://h:1")[0]).toEqual({ url: "http://h:1/rullama/blobs/x", sha256: HEX });
   expect(layerOf(model, "projector", "http://h:1")).toEqual({ url: "http://h:1/p", sha256: HEX });
   expect(layerOf(model, "adapter", "http://h:1")).toBeUndefined();
   const plain = { ...model, layers: [{ ...layer, digest: null }] };
-  expect(modelLayer(plain, "http://h:1")).toEqual({ url: "http://h:1/rullama/blobs/x" });
-  expect(() => modelLayer({ ...model, layers: [projector] }, "http://h:1")).toThrow(/no model file/);
-  expect(() => modelLayer({ ...model, error: "a blob is missing" }, "http://h:1")).toThrow(/a blob is missing/);
+  expect(modelLayers(plain, "http://h:1")).toEqual([{ url: "http://h:1/rullama/blobs/x" }]);
+  expect(() => modelLayers({ ...model, layers: [projector] }, "http://h:1")).toThrow(/no model file/);
+  expect(() => modelLayers({ ...model, error: "a blob is missing" }, "http://h:1")).toThrow(/a blob is missing/);
 });
 
 test("errors survive being posted", () => {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { checked, openModel } from "../../src/storage/open.js";
+import { openModel } from "../../src/storage/open.js";
+import { checked } from "../../src/storage/open-remote.js";
 import { type StoredRecord, namesOf } from "../../src/storage/opfs.js";
 import type { OpenOptions } from "../../src/storage/types.js";
 
