@@ -5,6 +5,14 @@ import { RullamaError } from "./errors.js";
 import { Model } from "./model.js";
 import { pageAddress } from "./page-address.js";
 import type { PlainLoadOptions, PlainSource, Transport } from "./protocol.js";
+import {
+  type SharedFile,
+  digestsOf,
+  findShared,
+  handleRequest,
+  isPublic,
+  shareStored,
+} from "./storage/cross-origin.js";
 import { discardTraining, savedTrainings } from "./storage/trainings.js";
 import type { SavedTraining, StoredAdapter } from "./training-types.js";
 import type {
@@ -19,7 +27,10 @@ import type {
 } from "./types.js";
 
 export class Engine implements EngineApi {
-  constructor(private readonly transport: Transport) {}
+  constructor(
+    private readonly transport: Transport,
+    private readonly host?: string,
+  ) {}
 
   device(): Promise<DeviceReport> {
     return this.transport.call("device", undefined);
@@ -32,12 +43,28 @@ export class Engine implements EngineApi {
 
   async load(source: ModelSource, options: LoadOptions = {}): Promise<Model> {
     const { onProgress, signal } = options;
-    const params = { source: plainSource(source), options: this.plain(options) };
+    const shared = await this.sharedFiles(source, options);
+    const plain = { ...this.plain(options), ...(shared.files.length > 0 ? { sharedFiles: shared.files } : {}) };
+    const params = { source: plainSource(source), options: plain };
     const { model, info } = await this.transport.call("load", params, {
       ...(onProgress ? { onEvent: onProgress } : {}),
       ...(signal ? { signal } : {}),
     });
-    return new Model(this.transport, model, info);
+    const loaded = new Model(this.transport, model, info);
+    // Once the digest is known to be right; what cannot be shared stays in this site's storage.
+    if (shared.missing.length > 0) void loaded.verified.then(() => shareAll(shared.missing)).catch(() => {});
+    return loaded;
+  }
+
+  /** What Cross-Origin Storage has of a model's files, and what it lacks. */
+  private async sharedFiles(
+    source: ModelSource,
+    options: LoadOptions,
+  ): Promise<{ files: SharedFile[]; missing: string[] }> {
+    if (!isPublic(options) || !handleRequest()) return { files: [], missing: [] };
+    const digests = await digestsOf(source, this.host ?? pageAddress(), options);
+    const files = await findShared(digests);
+    return { files, missing: digests.filter((sha256) => !files.some((file) => file.sha256 === sha256)) };
   }
 
   served(signal?: AbortSignal): Promise<ServedModel[]> {
@@ -120,6 +147,11 @@ export class Engine implements EngineApi {
   close(): void {
     this.transport.close();
   }
+}
+
+/** One after the other: each may have gigabytes. */
+async function shareAll(digests: string[]): Promise<void> {
+  for (const sha256 of digests) await shareStored(sha256);
 }
 
 /** Without what cannot be posted. */

@@ -187,6 +187,7 @@ export class InProcessTransport implements Transport {
       host: this.host(),
       ...(options.sha256 === undefined ? {} : { sha256: options.sha256 }),
       ...more,
+      ...(options.sharedFiles ? { sharedFiles: options.sharedFiles } : {}),
       keep: options.keep ?? true,
       hash: hashInWorker(() => startHashing(this.settings.wasm)),
     };

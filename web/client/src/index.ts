@@ -44,7 +44,7 @@ export function openEngine(options: EngineOptions = {}): Engine {
     options.worker === false ? new InProcessTransport(settings) : new WorkerTransport(startEngine(script), settings);
   // Tabs share an engine where their settings are the same.
   const key = JSON.stringify([settings.host, settings.wasm, script, options.worker ?? true]);
-  return new Engine(options.shared && canShare() ? new SharedTransport(open, key) : open());
+  return new Engine(options.shared && canShare() ? new SharedTransport(open, key) : open(), settings.host);
 }
 
 /** Engines that `load` opened, by their options: models share one. */

@@ -1,6 +1,7 @@
 // What a page and a worker say to each other: one map, from which both sides are derived.
 
 import type { PackedError } from "./errors.js";
+import type { SharedFile } from "./storage/cross-origin.js";
 import type { TrainingRequests } from "./training-protocol.js";
 import type {
   BenchResult,
@@ -29,6 +30,8 @@ export type PlainSource = string | PickedFile | readonly PickedFile[];
 export type PlainLoadOptions = Omit<LoadOptions, "onProgress" | "signal" | "draft" | "projector"> & {
   draft?: PlainSource;
   projector?: PlainSource;
+  /** Files of Cross-Origin Storage, which windows alone may ask for. */
+  sharedFiles?: SharedFile[];
   /** The file that `headers` are for; set by the engine. */
   headersFor?: PlainSource;
 };

@@ -72,6 +72,11 @@ export interface LoadOptions {
   headers?: Record<string, string>;
   /** An access token of Hugging Face, for private and gated repositories; sent nowhere else. */
   token?: string;
+  /**
+   * Use Cross-Origin Storage where the browser offers it (default): a model that another site has stored there is not downloaded again, and
+   * one that was downloaded here is shared. What needs `token` or `headers` is never shared.
+   */
+  crossOriginStorage?: boolean;
   /** In place of the global `fetch`; only with `worker: false`, as functions cannot be posted to a worker. */
   fetch?: typeof fetch;
   /** Draft even where that is estimated to be slower. For tests and measurements. */

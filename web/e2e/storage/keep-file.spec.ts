@@ -27,7 +27,7 @@ test("a picked file is copied once, found by its name, and goes on after a break
     },
     { size: SIZE, part: PART },
   );
-  expect(result).toMatchObject({ broken: "cancelled", again: [], same: true, split: "unsupported_model" });
+  expect(result).toMatchObject({ broken: "cancelled", again: [], same: true, split: "bad_options" });
   expect(result.early).toMatchObject({ complete: false, have: 3 * PART });
   expect(result.resumed[0]).toBe(4 * PART);
   expect(result.kept).toMatchObject({ name: "picked.gguf", names: ["picked.gguf"], bytes: SIZE, complete: true });

@@ -1,5 +1,6 @@
 // What the tests' functions find in the page and in the worker: the storage, and small helpers around it.
 import { RullamaError } from "../../client/src/errors.js";
+import * as crossOrigin from "../../client/src/storage/cross-origin.js";
 import * as storage from "../../client/src/storage/index.js";
 import { TUNING, type Tuning } from "../../client/src/storage/tuning.js";
 import type { ByteSource, HashPieces, OpenOptions, Opened } from "../../client/src/storage/types.js";
@@ -40,6 +41,8 @@ export interface Failed {
 
 export const lab = {
   storage,
+  crossOrigin,
+  sha256,
   models: new storage.ModelStorage(),
   opened: [] as Opened[],
   /** Progress of the last opening. */

@@ -2,6 +2,7 @@
 
 import { QuotaError, RullamaError } from "../errors.js";
 import type { ServedModel } from "../types.js";
+import { BlobSource } from "./blob.js";
 import { Download } from "./download.js";
 import { FollowingSource } from "./follow.js";
 import { HttpSource, probe } from "./http.js";
@@ -50,6 +51,8 @@ export async function openRemote(remote: RemoteFile, options: OpenOptions, tunin
   const stored = keeping ? await findStored(remote) : undefined;
   const strict = options.sha256 !== undefined;
   if (stored) return { ...stored, name: remote.name, info: remote.info ?? stored.info, strict };
+  const shared = await openShared(remote, options);
+  if (shared) return shared;
   const version = await probe(remote.url, tuning, options.signal);
   if (version.size === 0) throw new RullamaError("bad_file", `${remote.url} is empty`);
   if (options.keep && keeping) return openKept(remote, version, options, tuning);
@@ -65,6 +68,15 @@ export async function openRemote(remote: RemoteFile, options: OpenOptions, tunin
   const verified = remote.sha256 === undefined ? Promise.resolve() : Promise.reject(unverified(remote, "is not kept"));
   verified.catch(() => {});
   return { source, name: remote.name, info: remote.info, verified, stored: outcome, strict };
+}
+
+/** The copy in Cross-Origin Storage, where there is one that can be read. */
+async function openShared(remote: RemoteFile, { sharedFiles, sha256 }: OpenOptions): Promise<Opened | undefined> {
+  const found = sharedFiles?.find((shared) => shared.sha256 === remote.sha256);
+  const file = await found?.file.getFile().catch(() => undefined);
+  if (!file) return undefined;
+  const settled = { verified: Promise.resolve(), stored: Promise.resolve(), strict: sha256 !== undefined };
+  return { source: new BlobSource(file), name: remote.name, info: remote.info, ...settled };
 }
 
 /** A whole copy of a file by its digest, or else by its address. */

@@ -1,6 +1,7 @@
 // The words between storage and the rest of the client.
 
 import type { ServedModel } from "../types.js";
+import type { SharedFile } from "./cross-origin.js";
 
 /** Bytes that can be read anywhere, wherever they lie. */
 export interface ByteSource {
@@ -35,6 +36,8 @@ export interface OpenOptions {
   /** Bytes of the file that are here by now, of so many. Not called for what needs no download. */
   onDownload?: (have: number, total: number) => void;
   hash: HashPieces;
+  /** Files of Cross-Origin Storage, whose digests the browser checked. */
+  sharedFiles?: readonly SharedFile[];
   /** What to call a file behind an address; its own name by default. */
   name?: string;
 }
