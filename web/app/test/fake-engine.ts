@@ -455,4 +455,5 @@ class FakeEngine implements EngineApi {
 }
 
 export { SearchIndex } from "../../client/src/search.js";
+export { browserReport, reportText } from "../../client/src/browser-report.js";
 export const openEngine = (): EngineApi => new FakeEngine();

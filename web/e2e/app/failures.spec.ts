@@ -12,6 +12,9 @@ test.describe("no WebGPU", () => {
     await expect(card).toContainText("navigator.gpu is missing.");
     await card.getByRole("button").click();
     await expect(app.getByRole("heading", { name: "WebGPU is not available" })).toBeVisible();
+    await app.getByRole("button", { name: en["selftest.copy"] }).click();
+    await expect(app.getByRole("button", { name: en["common.copied"] })).toBeVisible();
+    expect(await app.evaluate(() => navigator.clipboard.readText())).toContain('"userAgent"');
   });
 });
 

@@ -129,6 +129,7 @@ export const pages: Translation<typeof source> = {
   "selftest.title": "الاختبار الذاتي",
   "selftest.help": "يشغّل عيّنة من كل عملية على المعالج الرسومي ويقارن النتائج بالمعالج المركزي.",
   "selftest.run": "بدء الاختبار الذاتي",
+  "selftest.copy": "نسخ التقرير",
   "selftest.stop": "إيقاف الاختبار الذاتي",
   "selftest.starting": "جارٍ البدء…",
   "selftest.progress": "الحالة {done} من {total}: {op}",

@@ -119,6 +119,7 @@ export const pages: Translation<typeof source> = {
   "selftest.title": "Selbsttest",
   "selftest.help": "Führt Stichproben jeder Operation auf der GPU aus und vergleicht die Ergebnisse mit der CPU.",
   "selftest.run": "Selbsttest starten",
+  "selftest.copy": "Bericht kopieren",
   "selftest.stop": "Selbsttest stoppen",
   "selftest.starting": "Startet…",
   "selftest.progress": "Fall {done} von {total}: {op}",

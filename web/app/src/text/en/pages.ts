@@ -113,6 +113,7 @@ export const pages = {
   "selftest.title": "Self-test",
   "selftest.help": "Runs a sample of every operation on the GPU and compares the results with the CPU.",
   "selftest.run": "Run self-test",
+  "selftest.copy": "Copy report",
   "selftest.stop": "Stop self-test",
   "selftest.starting": "Starting…",
   "selftest.progress": "Case {done} of {total}: {op}",

@@ -116,6 +116,7 @@ export const pages: Translation<typeof source> = {
   "selftest.title": "セルフテスト",
   "selftest.help": "各演算のサンプルを GPU で実行し、結果を CPU と比較します。",
   "selftest.run": "セルフテストを実行",
+  "selftest.copy": "レポートをコピー",
   "selftest.stop": "セルフテストを停止",
   "selftest.starting": "開始中…",
   "selftest.progress": "{total} 件中 {done} 件目: {op}",
