@@ -1,5 +1,6 @@
-// Model files that were dropped or picked: one is offered for loading, a projector goes with it.
+// Model files that were dropped or picked: one, or the parts of one, is offered for loading, a projector goes with it.
 
+import { splitPart } from "rullama/catalogue";
 import { codeOf } from "../lib/failures.js";
 import { picked } from "./catalogue.svelte.js";
 import { engine } from "./engine.svelte.js";
@@ -19,8 +20,12 @@ export async function offer(files: readonly File[]): Promise<void> {
   const projectors: File[] = [];
   for (const file of files) if (await isProjector(file)) projectors.push(file);
   const [projector] = projectors;
-  const source = files.find((file) => !projectors.includes(file));
-  const chosen = source ? { source, name: source.name } : (picked.choice ?? (model.api ? model.choice : undefined));
+  const models = files.filter((file) => !projectors.includes(file));
+  const [first] = models;
+  const parts = models.filter(({ name }) => splitPart(name));
+  const source = parts.length > 1 ? parts : first;
+  const chosen =
+    source && first ? { source, name: first.name } : (picked.choice ?? (model.api ? model.choice : undefined));
   if (chosen)
     picked.choice = projector ? { ...chosen, projector: { source: projector, name: projector.name } } : chosen;
   // Without a model it is offered as one, and its card says what is missing.
