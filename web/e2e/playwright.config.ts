@@ -2,8 +2,9 @@
 // take long, repeat what others test in another thread or setting, or only measure. `cargo xtask test` runs some of the rest, `cargo xtask
 // web` all.
 import { defineConfig } from "@playwright/test";
+import type { WorkerFixtures } from "./storage/fixtures.ts";
 
-export default defineConfig({
+export default defineConfig<object, Partial<WorkerFixtures>>({
   testDir: ".",
   globalSetup: "./global-setup.ts",
   outputDir: "results",
@@ -15,6 +16,14 @@ export default defineConfig({
     { name: "storage", testDir: "storage" },
     { name: "app", testDir: "app" },
     { name: "firefox", testDir: "firefox", workers: 1 },
+    {
+      name: "firefox-storage",
+      testDir: "storage",
+      testIgnore: /(?:killed|tabs|speed)\.spec\.ts$/u,
+      grepInvert: /@chromium/u,
+      use: { inFirefox: true },
+      workers: 1,
+    },
   ],
   // A busy machine compiles kernels for minutes.
   timeout: 300_000,

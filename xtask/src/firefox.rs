@@ -27,7 +27,7 @@ pub(crate) fn install() {
     }
 }
 
-/// Runs the whole op suite and all golden greedy continuations in Firefox.
+/// Runs the whole op suite, all golden greedy continuations and the storage tests in Firefox.
 pub(crate) fn firefox() -> Result<()> {
     setup::without_web()?;
     setup::web_packages()?;
@@ -37,5 +37,9 @@ pub(crate) fn firefox() -> Result<()> {
     wasm::build()?;
     let web = root().join("web");
     sh_in(&web, "npm", &["run", "build", "-w", "rullama"])?;
-    sh_in(&web, "npx", &["playwright", "test", "-c", "e2e", "--project=firefox"])
+    sh_in(
+        &web,
+        "npx",
+        &["playwright", "test", "-c", "e2e", "--project=firefox", "--project=firefox-storage"],
+    )
 }

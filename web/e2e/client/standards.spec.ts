@@ -115,3 +115,35 @@ test("the Prompt API prompts, streams, aborts and counts", async ({ client }) =>
   expect([result.usage, result.after]).toEqual([result.cost, result.cost]);
   expect(result.cost).toBeGreaterThan(5);
 });
+
+test("a reply continues a prefix after the tokens of the prompt", async ({ client }) => {
+  const made = await client.evaluate(async () => {
+    const model = await sharedModel("worker");
+    const question = { role: "user" as const, content: "Hello" };
+    const options = { temperature: 0, maxTokens: 3 };
+    const session = await model.session();
+    let length = 0;
+    for await (const event of session.chat([question], { ...options, maxTokens: 1 })) {
+      if (event.type === "done") length = event.usage.promptTokens;
+    }
+    const prompt = [...(await session.tokens())].slice(0, length);
+    const prefix = [...(await model.tokenize("Well, the"))];
+    let plain = "";
+    for await (const event of session.completeIds([...prompt, ...prefix], options)) {
+      if (event.type === "text") plain += event.text;
+    }
+    const wanted = [...(await session.tokens())];
+    await session.free();
+    const other = await model.session();
+    let text = "";
+    const begun = { role: "assistant" as const, content: "Well, the", prefix: true };
+    for await (const event of other.chat([question, begun], options)) if (event.type === "text") text += event.text;
+    const tokens = [...(await other.tokens())];
+    await other.free();
+    return { wanted, tokens, plain, text, prefix: prefix.length };
+  });
+  expect(made.prefix).toBeGreaterThan(0);
+  expect(made.tokens).toEqual(made.wanted);
+  expect(made.text).toBe(made.plain);
+  expect(made.text).not.toContain("Well, the");
+});

@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import type { Page } from "@playwright/test";
 import { type Body, patternBody } from "../support/body.ts";
-import { test as base, expect } from "../support/browser.ts";
+import { test as base, expect, useContext } from "../support/browser.ts";
+import { type Firefox, openFirefox } from "../support/firefox.ts";
 import { TestServer } from "../support/server.ts";
 import type { Lab } from "./lab.ts";
 
@@ -30,8 +31,27 @@ export async function enter(page: Page, server: TestServer, thread: Thread = "wo
   return (code, argument) => page.evaluate(call, { code: code.toString(), argument: argument as unknown }) as never;
 }
 
-export const test = base.extend<{ server: TestServer; thread: Thread; run: Run }>({
-  shareBrowser: [true, { scope: "worker" }],
+export interface WorkerFixtures {
+  /** Run in Debian's Firefox. It has no contexts, and the page is Puppeteer's: tests that need more have the tag `@chromium`. */
+  inFirefox: boolean;
+  firefox: Firefox | undefined;
+}
+
+export const test = base.extend<{ server: TestServer; thread: Thread; run: Run }, WorkerFixtures>({
+  inFirefox: [false, { option: true, scope: "worker" }],
+  shareBrowser: [async ({ inFirefox }, use) => use(!inFirefox), { scope: "worker" }],
+  firefox: [
+    async ({ inFirefox }, use) => {
+      const firefox = inFirefox ? await openFirefox("about:blank") : undefined;
+      await use(firefox);
+      await firefox?.close();
+    },
+    { scope: "worker", timeout: 120_000 },
+  ],
+  context: async ({ firefox, contextSettings, sharedBrowser, failOnPageError }, use) =>
+    firefox ? use(undefined as never) : useContext({ contextSettings, sharedBrowser, failOnPageError }, use),
+  page: async ({ firefox, context }, use) =>
+    use(firefox ? (firefox.page as unknown as Page) : (context.pages()[0] ?? (await context.newPage()))),
   thread: ["worker", { option: true }],
   // oxlint-disable-next-line no-empty-pattern -- Playwright reads the names in it
   server: async ({}, use) => {

@@ -1,44 +1,48 @@
 // Names, what is stored, and tidying up.
 import { PART, SIZE, expect, patternBody, test } from "./fixtures.ts";
 
-test("a name is looked up at the host, and later offline with all it brought", async ({ context, server, run }) => {
-  const file = server.file("/rullama/blobs/x", patternBody(SIZE));
-  const sha256 = await file.sha256();
-  const layers = [
-    { kind: "projector", digest: null, size: 1, url: "/nothing" },
-    { kind: "model", digest: `sha256:${sha256}`, size: SIZE, url: "/rullama/blobs/x" },
-  ];
-  const model = { name: "gemma4:e2b", size: SIZE, layers, parameters: { temperature: 0.5 }, system: "Be brief." };
-  const broken = { name: "gemma4:e4b", size: 0, layers: [], error: "a blob is missing" };
-  server.json("/rullama/models", { models: [model, broken, { nonsense: true }] });
-  const seen = await run(async () => {
-    const served = await lab.storage.servedModels(self.location.origin);
-    const number = await lab.open("gemma4:e2b");
-    const { name, id, info, stored } = lab.model(number);
-    await stored;
-    const digest = await lab.digest(number);
-    const missing = await lab.ends(lab.open("gemma4:e2c"));
-    const broken = await lab.ends(lab.open("gemma4:e4b"));
-    return { served: served?.map(({ name }) => name), name, id, info, digest, missing, broken };
-  }, undefined);
-  expect(seen).toMatchObject({
-    name: "gemma4:e2b",
-    id: `sha256-${sha256}`,
-    digest: sha256,
-    info: { system: "Be brief." },
-  });
-  expect(seen.served).toEqual(["gemma4:e2b", "gemma4:e4b"]);
-  expect(seen.missing).toMatchObject({ code: "not_found", fields: { similar: ["gemma4:e2b", "gemma4:e4b"] } });
-  expect(seen.missing?.message).toContain("did you mean gemma4:e2b");
-  expect(seen.broken).toMatchObject({ code: "bad_file", message: expect.stringContaining("a blob is missing") });
-  await context.setOffline(true);
-  const offline = await run(async () => {
-    const number = await lab.open("gemma4:e2b");
-    const missing = await lab.ends(lab.open("gemma4:e4b"));
-    return { info: lab.model(number).info, digest: await lab.digest(number), missing: missing?.code };
-  }, undefined);
-  expect(offline).toMatchObject({ info: { parameters: { temperature: 0.5 } }, digest: sha256, missing: "network" });
-});
+test(
+  "a name is looked up at the host, and later offline with all it brought",
+  { tag: "@chromium" },
+  async ({ context, server, run }) => {
+    const file = server.file("/rullama/blobs/x", patternBody(SIZE));
+    const sha256 = await file.sha256();
+    const layers = [
+      { kind: "projector", digest: null, size: 1, url: "/nothing" },
+      { kind: "model", digest: `sha256:${sha256}`, size: SIZE, url: "/rullama/blobs/x" },
+    ];
+    const model = { name: "gemma4:e2b", size: SIZE, layers, parameters: { temperature: 0.5 }, system: "Be brief." };
+    const broken = { name: "gemma4:e4b", size: 0, layers: [], error: "a blob is missing" };
+    server.json("/rullama/models", { models: [model, broken, { nonsense: true }] });
+    const seen = await run(async () => {
+      const served = await lab.storage.servedModels(self.location.origin);
+      const number = await lab.open("gemma4:e2b");
+      const { name, id, info, stored } = lab.model(number);
+      await stored;
+      const digest = await lab.digest(number);
+      const missing = await lab.ends(lab.open("gemma4:e2c"));
+      const broken = await lab.ends(lab.open("gemma4:e4b"));
+      return { served: served?.map(({ name }) => name), name, id, info, digest, missing, broken };
+    }, undefined);
+    expect(seen).toMatchObject({
+      name: "gemma4:e2b",
+      id: `sha256-${sha256}`,
+      digest: sha256,
+      info: { system: "Be brief." },
+    });
+    expect(seen.served).toEqual(["gemma4:e2b", "gemma4:e4b"]);
+    expect(seen.missing).toMatchObject({ code: "not_found", fields: { similar: ["gemma4:e2b", "gemma4:e4b"] } });
+    expect(seen.missing?.message).toContain("did you mean gemma4:e2b");
+    expect(seen.broken).toMatchObject({ code: "bad_file", message: expect.stringContaining("a blob is missing") });
+    await context.setOffline(true);
+    const offline = await run(async () => {
+      const number = await lab.open("gemma4:e2b");
+      const missing = await lab.ends(lab.open("gemma4:e4b"));
+      return { info: lab.model(number).info, digest: await lab.digest(number), missing: missing?.code };
+    }, undefined);
+    expect(offline).toMatchObject({ info: { parameters: { temperature: 0.5 } }, digest: sha256, missing: "network" });
+  },
+);
 
 test("without a rullama at the host, a name is not found", async ({ server, run }) => {
   server.html("/rullama/models", "<!doctype html><title>An app</title>");

@@ -53,56 +53,54 @@ test("a reload in the middle costs no byte twice", async ({ page, server, run })
   expect(file.sent).toBeLessThanOrEqual(SIZE + 2);
 });
 
-test("a crash in the middle of writing is got over, and the checksum is right", async ({
-  context,
-  page,
-  server,
-  run,
-}) => {
-  const file = server.file("/m.gguf", patternBody(SIZE));
-  const sha256 = await file.sha256();
-  await begin(run, file, 9 * PART + 5, sha256);
-  await crash(page);
-  file.breakConnections();
-  file.release();
-  const next = await enter(await context.newPage(), server);
-  expect(await finish(next, file, sha256)).toBe(sha256);
-  expect(file.sent).toBeLessThanOrEqual(SIZE + 2);
-});
+test(
+  "a crash in the middle of writing is got over, and the checksum is right",
+  { tag: "@chromium" },
+  async ({ context, page, server, run }) => {
+    const file = server.file("/m.gguf", patternBody(SIZE));
+    const sha256 = await file.sha256();
+    await begin(run, file, 9 * PART + 5, sha256);
+    await crash(page);
+    file.breakConnections();
+    file.release();
+    const next = await enter(await context.newPage(), server);
+    expect(await finish(next, file, sha256)).toBe(sha256);
+    expect(file.sent).toBeLessThanOrEqual(SIZE + 2);
+  },
+);
 
-test("a page closed abruptly while writing at full speed leaves nothing wrong", async ({
-  context,
-  page,
-  server,
-  run,
-}) => {
-  const file = server.file("/m.gguf", patternBody(24 << 20));
-  const sha256 = await file.sha256();
-  const started = run(
-    async ({ url, sha256 }) => {
-      await lab.open(url, { sha256 }, { partBytes: 1 << 20 });
-    },
-    { url: file.url, sha256 },
-  );
-  await started;
-  await expect.poll(() => file.sent).toBeGreaterThan(8 << 20);
-  await page.close({ runBeforeUnload: false });
-  const next = await enter(await context.newPage(), server);
-  const { models } = await next(() => lab.models.report(), undefined);
-  const before = file.sent;
-  const seen = await next(
-    async ({ url, sha256 }) => {
-      const number = await lab.open(url, { sha256 });
-      const digest = await lab.digest(number, 0, undefined, 4 << 20);
-      await lab.model(number).verified;
-      return digest;
-    },
-    { url: file.url, sha256 },
-  );
-  expect(seen).toBe(sha256);
-  // What was on the wire when the page went comes twice; what was written does not.
-  expect(file.sent - before).toBeLessThanOrEqual((24 << 20) - (models[0]?.have ?? 0) + 1);
-});
+test(
+  "a page closed abruptly while writing at full speed leaves nothing wrong",
+  { tag: "@chromium" },
+  async ({ context, page, server, run }) => {
+    const file = server.file("/m.gguf", patternBody(24 << 20));
+    const sha256 = await file.sha256();
+    const started = run(
+      async ({ url, sha256 }) => {
+        await lab.open(url, { sha256 }, { partBytes: 1 << 20 });
+      },
+      { url: file.url, sha256 },
+    );
+    await started;
+    await expect.poll(() => file.sent).toBeGreaterThan(8 << 20);
+    await page.close({ runBeforeUnload: false });
+    const next = await enter(await context.newPage(), server);
+    const { models } = await next(() => lab.models.report(), undefined);
+    const before = file.sent;
+    const seen = await next(
+      async ({ url, sha256 }) => {
+        const number = await lab.open(url, { sha256 });
+        const digest = await lab.digest(number, 0, undefined, 4 << 20);
+        await lab.model(number).verified;
+        return digest;
+      },
+      { url: file.url, sha256 },
+    );
+    expect(seen).toBe(sha256);
+    // What was on the wire when the page went comes twice; what was written does not.
+    expect(file.sent - before).toBeLessThanOrEqual((24 << 20) - (models[0]?.have ?? 0) + 1);
+  },
+);
 
 test("a file that changed meanwhile starts anew, and the old parts go", async ({ page, server, run }) => {
   const file = server.file("/m.gguf", patternBody(SIZE));
@@ -148,7 +146,7 @@ async function limitQuota(page: Page, server: TestServer, quotaSize?: number): P
   await session.send("Storage.overrideQuotaForOrigin", { origin: server.origin, quotaSize });
 }
 
-test("too little room is said before anything is fetched", async ({ page, server, run }) => {
+test("too little room is said before anything is fetched", { tag: "@chromium" }, async ({ page, server, run }) => {
   const size = 24 << 20;
   const file = server.file("/m.gguf", patternBody(size));
   await limitQuota(page, server, 8 << 20);
@@ -176,34 +174,34 @@ test("in a page, the browser's own word counts", async ({ page, server }) => {
   expect(failure).toMatchObject({ code: "quota", fields: { needed: SIZE, free: 600_000 } });
 });
 
-test("room that runs out in the middle: reading goes on, and so does the download later", async ({
-  page,
-  server,
-  run,
-}) => {
-  const size = 8 << 20;
-  const file = server.file("/m.gguf", patternBody(size));
-  const sha256 = await file.sha256();
-  file.hold(2 << 20);
-  await run(async ({ url, sha256 }) => void (await lab.open(url, { sha256 })), { url: file.url, sha256 });
-  await limitQuota(page, server, 4 << 20);
-  file.release();
-  const seen = await run(async () => {
-    const { stored, verified, source } = lab.model(0);
-    const failure = await lab.ends(stored);
-    const digest = await lab.digest(0, 0, undefined, 1 << 20);
-    const checked = await lab.ends(verified);
-    source.close();
-    return { failure, digest, checked, models: (await lab.models.report()).models };
-  }, undefined);
-  expect(seen.failure?.code).toBe("quota");
-  expect(seen.checked).toMatchObject({ code: "unverified", message: expect.stringContaining("could not be kept") });
-  expect(seen.digest).toBe(sha256);
-  expect(seen.models).toMatchObject([{ complete: false, bytes: size }]);
-  const have = seen.models[0]!.have;
-  expect(have).toBeGreaterThan(1 << 20);
-  await limitQuota(page, server);
-  const before = file.sent;
-  expect(await finish(run, file, sha256)).toBe(sha256);
-  expect(file.sent - before).toBeLessThanOrEqual(size - have + 1);
-});
+test(
+  "room that runs out in the middle: reading goes on, and so does the download later",
+  { tag: "@chromium" },
+  async ({ page, server, run }) => {
+    const size = 8 << 20;
+    const file = server.file("/m.gguf", patternBody(size));
+    const sha256 = await file.sha256();
+    file.hold(2 << 20);
+    await run(async ({ url, sha256 }) => void (await lab.open(url, { sha256 })), { url: file.url, sha256 });
+    await limitQuota(page, server, 4 << 20);
+    file.release();
+    const seen = await run(async () => {
+      const { stored, verified, source } = lab.model(0);
+      const failure = await lab.ends(stored);
+      const digest = await lab.digest(0, 0, undefined, 1 << 20);
+      const checked = await lab.ends(verified);
+      source.close();
+      return { failure, digest, checked, models: (await lab.models.report()).models };
+    }, undefined);
+    expect(seen.failure?.code).toBe("quota");
+    expect(seen.checked).toMatchObject({ code: "unverified", message: expect.stringContaining("could not be kept") });
+    expect(seen.digest).toBe(sha256);
+    expect(seen.models).toMatchObject([{ complete: false, bytes: size }]);
+    const have = seen.models[0]!.have;
+    expect(have).toBeGreaterThan(1 << 20);
+    await limitQuota(page, server);
+    const before = file.sent;
+    expect(await finish(run, file, sha256)).toBe(sha256);
+    expect(file.sent - before).toBeLessThanOrEqual(size - have + 1);
+  },
+);

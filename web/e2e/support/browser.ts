@@ -88,6 +88,20 @@ interface WorkerSettings {
   sharedBrowser: BrowserContext | undefined;
 }
 
+/** The context of a test: the shared browser, cleaned afterwards, or one of its own. */
+export async function useContext(
+  { contextSettings, sharedBrowser, failOnPageError }: Settings & Omit<WorkerSettings, "shareBrowser">,
+  use: (context: BrowserContext) => Promise<void>,
+): Promise<void> {
+  const context = sharedBrowser ?? (await openBrowser(contextSettings));
+  await watched(context, failOnPageError, use);
+  if (!sharedBrowser) return context.close();
+  await context.setOffline(false);
+  // A browser without pages ends.
+  const blank = await context.newPage();
+  for (const page of context.pages()) if (page !== blank) await page.close();
+}
+
 /** Playwright's `test` in a browser of our own; `context` and `page` are as usual. Page errors fail the test. */
 export const test = base.extend<Settings, WorkerSettings>({
   contextSettings: [{}, { option: true, scope: "worker" }],
@@ -101,15 +115,7 @@ export const test = base.extend<Settings, WorkerSettings>({
     { scope: "worker", timeout: 120_000 },
   ],
   failOnPageError: [true, { option: true }],
-  context: async ({ contextSettings, sharedBrowser, failOnPageError }, use) => {
-    const context = sharedBrowser ?? (await openBrowser(contextSettings));
-    await watched(context, failOnPageError, use);
-    if (!sharedBrowser) return context.close();
-    await context.setOffline(false);
-    // A browser without pages ends.
-    const blank = await context.newPage();
-    for (const page of context.pages()) if (page !== blank) await page.close();
-  },
+  context: useContext,
   page: async ({ context }, use) => {
     await use(context.pages()[0] ?? (await context.newPage()));
   },
