@@ -56,6 +56,10 @@ const IN_CI: [&str; 20] = [
     "app/stored",
 ];
 
+/// Their projects: the storage tests run in Firefox with `cargo xtask firefox` only.
+const PROJECTS: [&str; 4] =
+    ["--project=client", "--project=storage", "--project=app", "--project=firefox"];
+
 /// Runs the end-to-end tests of CI, and a golden continuation in Firefox if it is installed.
 pub(crate) fn in_browser() -> Result<()> {
     let firefox = if firefox::installed() {
@@ -64,7 +68,7 @@ pub(crate) fn in_browser() -> Result<()> {
         say("\nNo Firefox found: its test is skipped.");
         &[]
     };
-    end_to_end(&[&IN_CI[..], firefox, &["--grep-invert", "@slow"]].concat())
+    end_to_end(&[&IN_CI[..], firefox, &["--grep-invert", "@slow"], &PROJECTS].concat())
 }
 
 /// The longest end-to-end tests, with the last build.
