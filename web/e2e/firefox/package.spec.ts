@@ -23,7 +23,8 @@ const test = base.extend<object, { firefox: Firefox }>({
       await firefox.close();
       await server.close();
     },
-    { scope: "worker", timeout: 120_000 },
+    // A busy machine starts it in minutes.
+    { scope: "worker", timeout: 300_000 },
   ],
 });
 
