@@ -53,7 +53,7 @@ pub use channels::{Event, Parser, ParserOptions, Start, Thinking};
 pub use chat_template::{ChatTemplate, TemplateSource};
 pub use error::ChatError;
 pub use family::Family;
-pub use markup::Output;
+pub use markup::{CallSyntax, Output};
 pub use message::{Content, Conversation, Message, Part, ToolCall, ToolResponse};
 pub use prompt::{Prompt, PromptEnd, Span};
 pub use template::{RenderOptions, render};

@@ -26,6 +26,25 @@ pub enum Output {
     Llama3,
 }
 
+/// How a model writes a tool call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallSyntax {
+    /// `call:NAME{key:value,…}`: bare keys, sorted without regard to case, and strings between markers.
+    Pairs {
+        /// The markers around the call.
+        markers: [&'static str; 2],
+        /// The marker on both sides of a string.
+        quote: &'static str,
+    },
+    /// `{"name": …, "arguments": {…}}`.
+    Json {
+        /// The markers around the call, empty if there are none.
+        markers: [&'static str; 2],
+        /// The key of the arguments.
+        arguments: &'static str,
+    },
+}
+
 /// The markers of an output format. An empty marker is never found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Markup {
@@ -44,6 +63,45 @@ pub(crate) struct Markup {
 }
 
 impl Output {
+    /// All formats.
+    pub const ALL: [Self; 5] =
+        [Self::Gemma4, Self::Gemma3, Self::FunctionGemma, Self::Tagged, Self::Llama3];
+
+    /// A stable name, such as `gemma4`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gemma4 => "gemma4",
+            Self::Gemma3 => "gemma3",
+            Self::FunctionGemma => "function_gemma",
+            Self::Tagged => "tagged",
+            Self::Llama3 => "llama3",
+        }
+    }
+
+    /// The format of a [`Self::name`].
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|output| output.name() == name)
+    }
+
+    /// The markers around a thought, if there are any.
+    pub fn thought_markers(self) -> Option<[&'static str; 2]> {
+        let [open, close] = self.markup().thought;
+        (!open.is_empty()).then_some([open, close])
+    }
+
+    /// How calls are written; `None` if the models make none.
+    pub fn call_syntax(self) -> Option<CallSyntax> {
+        let markers = self.markup().call;
+        match self {
+            Self::Gemma4 => Some(CallSyntax::Pairs { markers, quote: QUOTE }),
+            Self::FunctionGemma => Some(CallSyntax::Pairs { markers, quote: ESCAPE }),
+            Self::Tagged => Some(CallSyntax::Json { markers, arguments: "arguments" }),
+            // The marker is for code; JSON calls have none.
+            Self::Llama3 => Some(CallSyntax::Json { markers: [""; 2], arguments: "parameters" }),
+            Self::Gemma3 => None,
+        }
+    }
+
     /// The markup of a model with a template of no known family, by the markers in the template.
     pub fn of_template(template: &str) -> Self {
         let has = |marker: &str| template.contains(marker);
@@ -133,5 +191,33 @@ impl Markup {
         let all = [self.thought[0], self.thought[1], self.call[0], self.call[1], self.noise];
         let legal = if in_call { &close[..] } else { &all };
         legal.iter().find(|marker| marker.starts_with(start)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_have_names_of_their_own() {
+        for output in Output::ALL {
+            assert_eq!(Output::from_name(output.name()), Some(output));
+        }
+        assert_eq!(Output::from_name("gemma"), None);
+    }
+
+    #[test]
+    fn calls_in_each_syntax_are_parsed_by_the_same_format() {
+        for output in Output::ALL {
+            let text = match output.call_syntax() {
+                None => continue,
+                Some(CallSyntax::Pairs { quote, .. }) => format!("call:f{{a:{quote}b{quote}}}"),
+                Some(CallSyntax::Json { arguments, .. }) => {
+                    format!("{{\"name\": \"f\", \"{arguments}\": {{\"a\": \"b\"}}}}")
+                }
+            };
+            let call = output.parse_call(&text, &[]).expect(&text);
+            assert_eq!((call.name.as_str(), &call.arguments["a"]), ("f", &"b".into()), "{text}");
+        }
     }
 }
