@@ -128,24 +128,15 @@ impl Output {
         }
     }
 
-    /// The markers around a thought, and the label after the first one; all empty for plain text.
-    pub fn thought_markers(self) -> ([&'static str; 2], &'static str) {
+    /// What follows the first marker of a thought; empty without markers.
+    pub fn thought_label(self) -> &'static str {
         let markup = self.markup();
-        (markup.thought, if markup.thought[0].is_empty() { "" } else { markup.label })
+        if markup.thought[0].is_empty() { "" } else { markup.label }
     }
 
     /// The markers around a tool call; empty where the markup has none.
     pub fn call_markers(self) -> [&'static str; 2] {
         self.markup().call
-    }
-
-    /// The marker on both sides of a string in a call; `None` where calls are JSON.
-    pub fn call_quote(self) -> Option<&'static str> {
-        match self {
-            Self::Gemma4 | Self::Gemma3 => Some(QUOTE),
-            Self::FunctionGemma => Some(ESCAPE),
-            Self::Tagged | Self::Llama3 => None,
-        }
     }
 
     pub(crate) fn markup(self) -> Markup {

@@ -3,7 +3,6 @@
 use std::{cell::Cell, rc::Rc, time::Instant};
 
 use rullama_api::{DoneReason, GenerationEvent, Stats, TokenLogprob, response::llamacpp::Metrics};
-use rullama_chat::{Event as Said, Parser};
 use rullama_runtime::{
     generate::{Done, Event, Finish},
     sampling::logprobs::{Logprobs, TokenLogprob as Likely},
@@ -49,8 +48,6 @@ impl Group {
 /// How a reply is read.
 pub(crate) struct Reading {
     pub(crate) stops: Vec<String>,
-    /// Takes the text apart where the runtime does not.
-    pub(crate) parser: Option<Parser>,
     /// Ends the reply after its first call.
     pub(crate) one_call: bool,
     /// Whether the tokens are wanted, with those of this prompt before them.
@@ -64,7 +61,6 @@ pub(crate) struct Choice {
     pub(crate) group: Rc<Group>,
     index: u32,
     stops: StopStrings,
-    parser: Option<Parser>,
     one_call: bool,
     context: Option<Vec<u32>>,
     echo: Option<String>,
@@ -90,7 +86,6 @@ impl Choice {
             group: Rc::clone(group),
             index,
             stops: StopStrings::new(reading.stops),
-            parser: reading.parser,
             one_call: reading.one_call,
             context: reading.context,
             echo: reading.echo,
@@ -142,30 +137,12 @@ impl Choice {
         }
         self.begin();
         match event {
-            Event::Text(text) => match &mut self.parser {
-                None => self.text(&text),
-                Some(parser) => {
-                    let mut said = Vec::new();
-                    parser.push(&text, &mut said);
-                    self.said(said);
-                }
-            },
+            Event::Text(text) => self.text(&text),
             Event::Thinking(text) => self.thinking(text),
             Event::ToolCall { name, arguments, .. } => self.call(name, arguments),
             Event::BadCall { raw } => self.text(&raw),
             Event::Logprobs(logprobs) => self.logprobs.push(likely(&logprobs, tokenizer)),
             Event::Done(done) => self.end(&done),
-        }
-    }
-
-    fn said(&mut self, said: Vec<Said>) {
-        for event in said {
-            match event {
-                Said::Thinking(text) => self.thinking(text),
-                Said::Text(text) => self.text(&text),
-                Said::ToolCall { name, arguments, .. } => self.call(name, arguments),
-                Said::BadCall { raw } => self.text(&raw),
-            }
         }
     }
 
@@ -212,11 +189,6 @@ impl Choice {
     }
 
     fn end(&mut self, done: &Done) {
-        if let Some(mut parser) = self.parser.take() {
-            let mut said = Vec::new();
-            parser.finish(&mut said);
-            self.said(said);
-        }
         if self.is_done {
             return;
         }

@@ -251,8 +251,8 @@ impl<'i> Decoder<'i> {
     ) -> Result<Option<Box<dyn Constraint>>, ApiError> {
         let failed = |error: RuntimeError| of_runtime(&error);
         let tokenizer = self.model.tokenizer().map_err(failed)?;
-        if let Some((grammar, _)) = &built.call {
-            return self.formats.lark(tokenizer, grammar).map(Some);
+        if let Some(call) = &built.call {
+            return self.formats.call(tokenizer, call).map(Some);
         }
         self.formats.constraint(tokenizer, &request.format)
     }
@@ -346,13 +346,10 @@ fn seed(request: &GenerationRequest, index: u32) -> u32 {
 
 /// How the reply to a prompt is read.
 fn reading(request: &GenerationRequest, built: &Built) -> Reading {
-    // Constrained replies come as plain text.
-    let parser = built.call.as_ref().map(|(_, options)| Parser::new(options.clone()));
     let is_generate = request.dialect == Dialect::Ollama
         && matches!(&request.input, Input::Prompt(prompt) if !prompt.raw);
     Reading {
         stops: request.options.stop.clone().unwrap_or_default(),
-        parser,
         one_call: !request.parallel_tool_calls,
         // Images and audio have no tokens that a client could send back.
         context: (is_generate && built.prompt.media.is_empty())

@@ -134,7 +134,6 @@ fn generate(
         for _ in 0..request.n.max(1) {
             let reading = Reading {
                 stops: request.options.stop.clone().unwrap_or_default(),
-                parser: None,
                 one_call: !request.parallel_tool_calls,
                 context: None,
                 echo: None,

@@ -1,9 +1,7 @@
-//! Grammars that replies are constrained to: of requests, and of tool calls that requests demand.
+//! Formats that replies are constrained to: those of requests, and tool calls that requests demand.
 
-mod call;
 mod formats;
 mod gbnf;
 mod lark;
 
-pub(crate) use call::call_grammar;
 pub(crate) use formats::Formats;

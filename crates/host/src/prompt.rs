@@ -3,22 +3,23 @@
 use rullama_api::{
     ApiError, ChatInput, Dialect, GenerationRequest, Input, Prefill, PromptInput, PromptText,
 };
-use rullama_chat::{Conversation, Message, Output, ParserOptions};
+use rullama_chat::{Conversation, Message, Output};
+use rullama_guidance::CallFormat;
 use rullama_runtime::{
     EncodedMedia, Model, RuntimeError,
     generate::{ChatOptions, Prompt, prompt_with},
 };
 use rullama_tokenizer::Special;
 
-use crate::{calls, error::of_runtime, grammar::call_grammar};
+use crate::{calls, error::of_runtime};
 
 /// A prompt, and what is known about its reply.
 pub(crate) struct Built {
     pub(crate) prompt: Prompt,
     /// The prompt as text, where somebody wants to see it.
     pub(crate) text: String,
-    /// The grammar of a call that the reply must make, and how its text is parsed.
-    pub(crate) call: Option<(String, ParserOptions)>,
+    /// The call that the reply must be.
+    pub(crate) call: Option<CallFormat>,
 }
 
 /// The prompts of a request, within a context of so many tokens.
@@ -111,13 +112,7 @@ fn of_chat(
             if let Some(prefill) = &chat.prefill {
                 append(model, &mut prompt, &mut text, prefill, output)?;
             }
-            let tools = conversation.tools;
-            let call = if must_call {
-                let grammar = call_grammar(output, &tools, model.tokenizer().map_err(failed)?)?;
-                Some((grammar, ParserOptions { output, tools, ..ParserOptions::default() }))
-            } else {
-                None
-            };
+            let call = must_call.then(|| CallFormat { output, tools: conversation.tools });
             return Ok(Built { prompt, text, call });
         }
         let Some(dropped) = drop_oldest(&mut conversation) else {
@@ -143,8 +138,8 @@ fn append(
     output: Output,
 ) -> Result<(), ApiError> {
     let tokenizer = model.tokenizer().map_err(|error| of_runtime(&error))?;
-    let ([open, close], label) = output.thought_markers();
-    if let Some(thought) = thinking.as_ref().filter(|_| !open.is_empty()) {
+    if let (Some(thought), Some([open, close])) = (thinking, output.thought_markers()) {
+        let label = output.thought_label();
         // As the templates write them: ChatML has line breaks around the thought.
         let close =
             if output == Output::Tagged { format!("\n{close}\n\n") } else { close.to_owned() };

@@ -8,16 +8,26 @@ mod json;
 mod reply_text;
 mod request;
 mod thought_limit;
+mod token_texts;
+
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    task::Poll,
+};
 
 use serde_json::{Map, Value};
 
 pub use completion::{Completion, NextToken};
-pub use constraint::{Constraint, ConstraintError};
+pub use constraint::{CallRule, Constraint, ConstraintError};
 #[cfg(feature = "json")]
 pub use json::JsonFormat;
 pub(crate) use reply_text::ReplyText;
 pub(crate) use request::rendered_prompt;
 pub use request::{ChatOptions, Prompt, prompt_of, prompt_with};
+#[cfg(feature = "json")]
+pub use rullama_guidance::{CallFormat, Format, TextFormat};
+pub use token_texts::token_texts;
 
 use crate::{
     error::RuntimeError, model::Model, options::SamplingOptions, sampling::logprobs::Logprobs,
@@ -182,7 +192,7 @@ impl<'s> Generation<'s> {
                     self.completion.context_full();
                     return Ok(true);
                 }
-                let logits = self.session.logits().await?;
+                let logits = self.logits().await?;
                 let id = self.completion.choose(&logits)?;
                 self.session.extend(&[id])?;
                 self.completion.accept(id)?;
@@ -190,6 +200,18 @@ impl<'s> Generation<'s> {
             Some(NextToken::Ended) => {}
         }
         Ok(true)
+    }
+
+    /// The logits of the last token. The constraint's mask is computed while the device works on them.
+    async fn logits(&mut self) -> Result<Vec<f32>, RuntimeError> {
+        let mut logits = pin!(self.session.logits());
+        // The first poll submits the pass.
+        let submitted = poll_fn(|context| Poll::Ready(logits.as_mut().poll(context))).await;
+        self.completion.prepare()?;
+        match submitted {
+            Poll::Ready(logits) => logits,
+            Poll::Pending => logits.await,
+        }
     }
 
     /// The next event that is available without generating a token.

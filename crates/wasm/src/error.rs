@@ -108,7 +108,9 @@ fn client_code(error: &RuntimeError) -> &'static str {
             "bad_media" | "no_tower" => "bad_media",
             "bad_adapter" => "bad_adapter",
             "cancelled" => "cancelled",
-            "bad_conversation" | "bad_options" | "bad_prompt" | "bad_session" => "bad_options",
+            "bad_conversation" | "bad_format" | "bad_options" | "bad_prompt" | "bad_session" => {
+                "bad_options"
+            }
             _ => "internal",
         },
     }

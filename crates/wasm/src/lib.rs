@@ -2,6 +2,7 @@
 
 mod adapters;
 mod bench;
+mod constraint;
 mod denoise;
 mod device;
 mod draft;

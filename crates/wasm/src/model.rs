@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 
 use js_sys::Function;
+use rullama_chat::Output;
 use rullama_engine::executor;
 use rullama_gguf::Gguf;
 use rullama_runtime::{
     MediaEncoders, RuntimeError,
     audio::Audio,
+    generate::token_texts,
     image::{Budget, Image},
     media::ImageSize,
     media::{EncodedMedia, Medium},
@@ -279,6 +281,25 @@ impl Model {
         Ok(decoded(self.inner.tokenizer().map_err(Failure::from)?, ids))
     }
 
+    /// The bytes of all tokens, for the module that computes constraints: counts of tokens and end tokens, end tokens, lengths, texts.
+    /// Numbers are little-endian `u32`s.
+    pub fn vocabulary(&self) -> Result<Vec<u8>, JsValue> {
+        let tokenizer = self.inner.tokenizer().map_err(Failure::from)?;
+        let (texts, ends) = token_texts(tokenizer, self.output());
+        let counts = [texts.len() as u32, ends.len() as u32];
+        let lengths = texts.iter().map(|text| text.len() as u32);
+        let numbers = counts.into_iter().chain(ends).chain(lengths);
+        let mut packed: Vec<u8> = numbers.flat_map(u32::to_le_bytes).collect();
+        packed.extend(texts.iter().flatten());
+        Ok(packed)
+    }
+
+    /// How the model writes thoughts and calls.
+    #[wasm_bindgen(js_name = outputFormat)]
+    pub fn output_format(&self) -> String {
+        self.output().name().into()
+    }
+
     /// Bytes of weights on the GPU, including encoders and adapters.
     #[wasm_bindgen(js_name = gpuBytes)]
     pub fn gpu_bytes(&self) -> f64 {
@@ -301,6 +322,10 @@ pub(crate) fn decoded(tokenizer: &Tokenizer, ids: &[u32]) -> String {
 }
 
 impl Model {
+    fn output(&self) -> Output {
+        self.inner.template().map(|template| template.output()).unwrap_or_default()
+    }
+
     async fn encode(&self, medium: Result<Medium, RuntimeError>) -> Result<u32, JsValue> {
         let encoded = self.memory.encode(medium).await;
         Ok(encoded.map_err(|failure| self.thrown.or(failure))?)

@@ -17,6 +17,7 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
     adapters::{Choice, Library},
+    constraint::{PageConstraint, TokenConstraint},
     draft::drafted,
     error::Failure,
     events::{self, Times},
@@ -130,10 +131,15 @@ pub(crate) fn seeded(
 #[wasm_bindgen]
 impl Session {
     /// Generates a reply and calls `each` with every event as JSON; generation ends if `each` returns true. The last event is
-    /// `done`.
-    pub async fn generate(&self, request: String, each: Function) -> Result<(), JsValue> {
+    /// `done`. A constraint is asked before each token of the reply.
+    pub async fn generate(
+        &self,
+        request: String,
+        each: Function,
+        constraint: Option<TokenConstraint>,
+    ) -> Result<(), JsValue> {
         let mut session = self.take()?;
-        let outcome = self.run(&mut session, &request, &each).await;
+        let outcome = self.run(&mut session, &request, &each, constraint).await;
         self.put(session);
         Ok(outcome.map_err(|failure| self.thrown.or(failure))?)
     }
@@ -185,6 +191,7 @@ impl Session {
         session: &mut rullama_runtime::Session,
         request: &str,
         each: &Function,
+        constraint: Option<TokenConstraint>,
     ) -> Result<(), Failure> {
         let start = now();
         let mut request: Request = parse(request)?;
@@ -199,7 +206,14 @@ impl Session {
         let drafts = session.draft_counts();
         let mut times = Times { start, first: None, end: start };
         let done = {
-            let mut generation = Generation::new(session, &self.model, &prompt, &options, seed)?;
+            let mut generation = match constraint {
+                None => Generation::new(session, &self.model, &prompt, &options, seed)?,
+                Some(constraint) => {
+                    let constraint = Box::new(PageConstraint::new(constraint));
+                    let model = &self.model;
+                    Generation::constrained(session, model, &prompt, &options, seed, constraint)?
+                }
+            };
             self.events(&mut generation, prompt.tokens.len(), &mut script, &mut times).await?
         };
         if let Some(done) = done.filter(|_| script.thrown.is_none()) {

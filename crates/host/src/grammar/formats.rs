@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 
 use rullama_api::{ApiError, Format, Grammar};
+use rullama_chat::Output;
+use rullama_guidance::{CallFormat, Format as Guided, TextFormat};
 use rullama_runtime::generate::{Constraint, ConstraintError, JsonFormat};
 use rullama_tokenizer::Tokenizer;
 use serde_json::{Value, json};
@@ -17,15 +19,7 @@ const SPACE: &str = r" |\n {0,16}";
 
 /// The formats of the latest requests.
 #[derive(Default)]
-pub(crate) struct Formats(VecDeque<(Source, JsonFormat)>);
-
-/// A format before it is compiled.
-#[derive(Debug, Clone, PartialEq)]
-enum Source {
-    Schema(Value),
-    Lark(String),
-    Regex(String),
-}
+pub(crate) struct Formats(VecDeque<(Guided, JsonFormat)>);
 
 impl Formats {
     /// The constraint of a request; none where it wants text.
@@ -34,58 +28,60 @@ impl Formats {
         tokenizer: &Tokenizer,
         format: &Format,
     ) -> Result<Option<Box<dyn Constraint>>, ApiError> {
-        let source = match format {
+        let text = match format {
             Format::Text => return Ok(None),
-            Format::Json => Source::Schema(spaced(json!({ "type": "object" }))),
-            Format::Schema(schema) => Source::Schema(spaced(schema.clone())),
-            Format::Grammar(Grammar::Lark(text)) => Source::Lark(lark::checked(text)?.to_owned()),
+            Format::Json => TextFormat::Json(spaced(json!({ "type": "object" }))),
+            Format::Schema(schema) => TextFormat::Json(spaced(schema.clone())),
+            Format::Grammar(Grammar::Lark(text)) => {
+                TextFormat::Lark(lark::checked(text)?.to_owned())
+            }
             Format::Grammar(Grammar::Gbnf(text)) => {
                 let converted = gbnf::to_lark(text).map_err(|error| ApiError::Invalid {
                     message: format!("this grammar is not supported: {error}"),
                 })?;
-                Source::Lark(converted)
+                TextFormat::Lark(converted)
             }
-            Format::Grammar(Grammar::Regex(text)) => Source::Regex(text.clone()),
-            Format::Grammar(Grammar::Choice(texts)) => Source::Lark(lark::choice(texts)),
+            Format::Grammar(Grammar::Regex(pattern)) => {
+                TextFormat::Regex { pattern: pattern.clone(), flags: String::new() }
+            }
+            Format::Grammar(Grammar::Choice(texts)) => TextFormat::Lark(lark::choice(texts)),
         };
-        self.compiled(tokenizer, source).map(Some)
+        let format = Guided { text: Some(text), calls: None };
+        self.compiled(tokenizer, Output::default(), format).map(Some)
     }
 
-    /// A constraint to a grammar in Lark notation.
-    pub(crate) fn lark(
+    /// A constraint to a call.
+    pub(crate) fn call(
         &mut self,
         tokenizer: &Tokenizer,
-        grammar: &str,
+        call: &CallFormat,
     ) -> Result<Box<dyn Constraint>, ApiError> {
-        self.compiled(tokenizer, Source::Lark(grammar.to_owned()))
+        let format = Guided { text: None, calls: Some(call.clone()) };
+        self.compiled(tokenizer, call.output, format)
     }
 
     fn compiled(
         &mut self,
         tokenizer: &Tokenizer,
-        source: Source,
+        output: Output,
+        format: Guided,
     ) -> Result<Box<dyn Constraint>, ApiError> {
-        if let Some((_, known)) = self.0.iter().find(|(known, _)| *known == source) {
+        if let Some((_, known)) = self.0.iter().find(|(known, _)| *known == format) {
             return Ok(known.constraint());
         }
-        let made = match source.clone() {
-            Source::Schema(schema) => JsonFormat::schema(tokenizer, schema),
-            Source::Lark(grammar) => JsonFormat::lark(tokenizer, grammar),
-            Source::Regex(regex) => JsonFormat::regex(tokenizer, &regex),
-        };
         let invalid = |error: ConstraintError| ApiError::Invalid { message: error.to_string() };
-        let made = made.map_err(invalid)?;
-        let constraint = made.constraint();
+        let compiled = JsonFormat::compile(tokenizer, output, &format).map_err(invalid)?;
+        let constraint = compiled.constraint();
         if self.0.len() >= KEPT {
             self.0.pop_front();
         }
-        self.0.push_back((source, made));
+        self.0.push_back((format, compiled));
         Ok(constraint)
     }
 }
 
 /// A schema whose white space is bounded, unless it says otherwise.
-pub(super) fn spaced(mut schema: Value) -> Value {
+fn spaced(mut schema: Value) -> Value {
     if let Some(keys) = schema.as_object_mut() {
         keys.entry("x-guidance").or_insert(json!({ "whitespace_pattern": SPACE }));
     }
@@ -202,7 +198,8 @@ pub(super) mod tests {
             let refused =
                 Formats::default().constraint(&tokenizer, &Format::Grammar(grammar.clone()));
             let Err(ApiError::Invalid { message }) = refused else { panic!("{grammar:?}") };
-            assert!(message.starts_with("this grammar is not supported"), "{message}");
+            let kinds = ["this grammar is not supported", "this regular expression is not supported"];
+            assert!(kinds.iter().any(|kind| message.starts_with(kind)), "{message}");
         }
     }
 }

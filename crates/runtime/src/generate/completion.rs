@@ -52,6 +52,8 @@ pub struct Completion {
     cached_tokens: usize,
     answer_tokens: usize,
     ended: bool,
+    /// Whether the allowed next tokens are known.
+    prepared: bool,
 }
 
 impl Completion {
@@ -103,16 +105,20 @@ impl Completion {
         let parser = prompt.parser.clone();
         let in_thought = parser.as_ref().is_some_and(|parser| parser.start == Start::Thinking);
         let output = parser.as_ref().map(|parser| parser.output).unwrap_or_default();
-        let markers = output.thought_markers().0.map(|text| tokenizer.id_of(text));
-        let constraint = constraint
-            .map(|constraint| ConstraintState::new(constraint, markers, prompt.thinks, in_thought));
+        let markers = match output.thought_markers() {
+            Some(markers) => markers.map(|text| tokenizer.id_of(text)),
+            None => [None; 2],
+        };
         let thought_limit = match (prompt.thought_limit, &parser) {
             (Some(limit), Some(_)) => Some(ThoughtLimit::new(limit, markers, in_thought)?),
             _ => None,
         };
+        let constraint = constraint.map(|constraint| {
+            ConstraintState::new(constraint, &tokenizer, output, (prompt.thinks, in_thought))
+        });
         let reply = ReplyText::new(Rc::clone(&tokenizer), parser, &options.stop);
-        // A constrained reply is plain text: markers in it have no meaning.
-        let plain = constraint.as_ref().is_some_and(ConstraintState::in_answer);
+        // Markers in constrained text have no meaning.
+        let plain = constraint.as_ref().is_some_and(ConstraintState::is_text);
         Ok(Self {
             tokenizer,
             sampling,
@@ -124,6 +130,7 @@ impl Completion {
             cached_tokens: 0,
             answer_tokens: 0,
             ended: false,
+            prepared: false,
         })
     }
 
@@ -163,6 +170,19 @@ impl Completion {
         self.thought_limit.as_ref().and_then(ThoughtLimit::end)
     }
 
+    /// Computes the tokens that the constraint allows next, if there is one. [`Self::choose`] does so too; call this while the device
+    /// computes the logits.
+    ///
+    /// # Errors
+    /// If the constraint cannot be followed.
+    pub fn prepare(&mut self) -> Result<(), RuntimeError> {
+        if let Some(constraint) = self.constraint.as_mut().filter(|_| !self.prepared) {
+            constraint.prepare()?;
+            self.prepared = true;
+        }
+        Ok(())
+    }
+
     /// Samples the next token from the logits of the last one; pass it to [`Self::accept`].
     ///
     /// # Errors
@@ -172,17 +192,19 @@ impl Completion {
     /// If tokens are sampled on the device, and this one does not end a thought.
     pub fn choose(&mut self, logits: &[f32]) -> Result<u32, RuntimeError> {
         let thought_end = self.thought_end();
+        if thought_end.is_none() {
+            self.prepare()?;
+        }
         let SamplingPlace::Host(sampler) = &mut self.sampling else {
             let Some(end) = thought_end else {
                 panic!("tokens of this completion are sampled on the device")
             };
             return Ok(end);
         };
-        let id = match (&mut self.constraint, thought_end) {
+        let id = match (&self.constraint, thought_end) {
             (_, Some(end)) => end,
             (None, None) => sampler.sample(logits)?.id,
             (Some(constraint), None) => {
-                constraint.prepare()?;
                 let allow = |id| constraint.allows(id, &self.tokenizer);
                 sampler.sample_with(logits, Some(&allow))?.id
             }
@@ -240,11 +262,12 @@ impl Completion {
     /// Advances the constraint by a token; true if the reply is complete.
     fn follow(&mut self, id: u32) -> Result<bool, RuntimeError> {
         let Some(constraint) = &mut self.constraint else { return Ok(false) };
-        let role = constraint.accept(id)?;
-        if role != Role::Thought {
+        self.prepared = false;
+        let (role, complete) = constraint.accept(id)?;
+        if role == Role::Text {
             self.reply.end_parser();
         }
-        Ok(role == Role::End)
+        Ok(complete)
     }
 
     fn finish(&mut self, finish: Finish) {

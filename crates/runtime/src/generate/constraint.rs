@@ -1,6 +1,19 @@
 //! Constrained replies: which tokens may come next. Thinking before the reply is not constrained.
 
+use rullama_chat::{CallSyntax, Output};
 use rullama_tokenizer::Tokenizer;
+
+/// Whether a constrained reply is a tool call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CallRule {
+    /// It is text, and markers in it have no meaning.
+    #[default]
+    Never,
+    /// It is a call if it begins with the marker of one.
+    Maybe,
+    /// It is a call.
+    Always,
+}
 
 /// A constraint on a reply, with its state.
 pub trait Constraint {
@@ -18,6 +31,11 @@ pub trait Constraint {
     /// # Errors
     /// If the token was not allowed, or the grammar exceeds its limits.
     fn accept(&mut self, id: u32) -> Result<bool, ConstraintError>;
+
+    /// Whether the reply is parsed as a tool call.
+    fn calls(&self) -> CallRule {
+        CallRule::Never
+    }
 }
 
 /// Why a reply cannot be constrained.
@@ -30,10 +48,10 @@ pub enum ConstraintError {
         /// The reason.
         why: String,
     },
-    /// The grammar or regular expression is invalid.
-    #[error("this grammar is not supported: {why}")]
-    Grammar {
-        /// The reason.
+    /// The format is invalid or not supported.
+    #[error("{why}")]
+    Format {
+        /// What is not supported.
         why: String,
     },
     /// The model has no end-of-turn token.
@@ -68,9 +86,10 @@ enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Thought,
-    Answer,
-    /// The last token of the reply.
-    End,
+    /// The reply as text.
+    Text,
+    /// The reply as a tool call.
+    Call,
 }
 
 /// A constraint on the reply, after unconstrained thinking.
@@ -79,29 +98,47 @@ pub(super) struct ConstraintState {
     phase: Phase,
     open: Option<u32>,
     close: Option<u32>,
+    /// What opens a call.
+    call: Option<u32>,
+    /// What the reply is, once that is known.
+    reply: Option<Role>,
 }
 
 impl ConstraintState {
     /// `markers`: the tokens around thinking; `thinks`: thinking may come first; `in_thought`: the prompt ends inside thinking.
     pub(super) fn new(
         constraint: Box<dyn Constraint>,
-        [open, close]: [Option<u32>; 2],
-        thinks: bool,
-        in_thought: bool,
+        tokenizer: &Tokenizer,
+        output: Output,
+        (thinks, in_thought): (bool, bool),
     ) -> Self {
+        let [open, close] = match output.thought_markers() {
+            Some(markers) => markers.map(|text| tokenizer.id_of(text)),
+            None => [None; 2],
+        };
         let phase = match close {
             Some(_) if in_thought => Phase::Thought,
             Some(_) if thinks => Phase::Fresh,
             _ => Phase::Answer,
         };
-        Self { constraint, phase, open, close }
+        let call = output.call_syntax().and_then(|syntax| {
+            let (CallSyntax::Pairs { markers, .. } | CallSyntax::Json { markers, .. }) = syntax;
+            tokenizer.id_of(markers[0])
+        });
+        let reply = match constraint.calls() {
+            CallRule::Never => Some(Role::Text),
+            CallRule::Maybe => None,
+            CallRule::Always => Some(Role::Call),
+        };
+        Self { constraint, phase, open, close, call, reply }
     }
 
-    /// Whether thinking is over or disabled.
-    pub(super) fn in_answer(&self) -> bool {
-        self.phase == Phase::Answer
+    /// Whether the rest of the output is text: thinking is over or disabled, and it is no call.
+    pub(super) fn is_text(&self) -> bool {
+        self.phase == Phase::Answer && self.reply == Some(Role::Text)
     }
 
+    /// Computes the allowed next tokens.
     pub(super) fn prepare(&mut self) -> Result<(), ConstraintError> {
         if self.phase == Phase::Thought { Ok(()) } else { self.constraint.prepare() }
     }
@@ -114,18 +151,19 @@ impl ConstraintState {
         }
     }
 
-    /// Advances by a token that is not an end token.
-    pub(super) fn accept(&mut self, id: u32) -> Result<Role, ConstraintError> {
+    /// Advances by a token that is not an end token: what it is part of, and whether it is the last one.
+    pub(super) fn accept(&mut self, id: u32) -> Result<(Role, bool), ConstraintError> {
         match self.phase {
             Phase::Fresh if Some(id) == self.open => self.phase = Phase::Thought,
             Phase::Thought if Some(id) == self.close => self.phase = Phase::Answer,
             Phase::Thought => {}
             Phase::Fresh | Phase::Answer => {
                 self.phase = Phase::Answer;
-                let complete = self.constraint.accept(id)?;
-                return Ok(if complete { Role::End } else { Role::Answer });
+                let first = if Some(id) == self.call { Role::Call } else { Role::Text };
+                let role = *self.reply.get_or_insert(first);
+                return Ok((role, self.constraint.accept(id)?));
             }
         }
-        Ok(Role::Thought)
+        Ok((Role::Thought, false))
     }
 }
