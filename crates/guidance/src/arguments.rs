@@ -1,59 +1,21 @@
 //! Arguments in Gemma's notation of calls: bare keys, sorted without regard to case, and strings between markers. A tool's schema
 //! becomes Lark rules, since llguidance knows schemas of JSON only.
 
+mod keywords;
+mod strings;
+
 use std::{collections::HashMap, fmt::Write as _};
 
 use rullama_chat::Tool;
 use serde_json::{Map, Value, json};
 
-use crate::{
-    literal,
-    regex::{ANY, Extent, translated},
+use self::keywords::{
+    BOUNDS, KEY, TYPES, UNSUPPORTED, are_disjoint, bare, count, lower, only, sorted,
 };
+use crate::literal;
 
 /// The maximum nesting of a schema; the parser of calls has the same limit.
 const DEPTH_LIMIT: usize = 64;
-
-/// Keywords that restrict values and cannot be enforced here.
-const UNSUPPORTED: [&str; 25] = [
-    "not",
-    "if",
-    "then",
-    "else",
-    "dependencies",
-    "dependentSchemas",
-    "dependentRequired",
-    "contains",
-    "minContains",
-    "maxContains",
-    "uniqueItems",
-    "prefixItems",
-    "additionalItems",
-    "propertyNames",
-    "patternProperties",
-    "minProperties",
-    "maxProperties",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "contentEncoding",
-    "contentMediaType",
-    "contentSchema",
-    "$dynamicRef",
-    "$recursiveRef",
-    "discriminator",
-];
-
-/// Keywords that say how large a number may be.
-const BOUNDS: [&str; 5] =
-    ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
-
-/// Keywords that say which type a schema without one is about.
-const TYPES: [(&str, &[&str]); 4] = [
-    ("object", &["properties", "required", "additionalProperties"]),
-    ("array", &["items", "minItems", "maxItems"]),
-    ("string", &["minLength", "maxLength", "pattern", "format"]),
-    ("number", &BOUNDS),
-];
 
 /// Writes the rules of one tool's arguments.
 pub(crate) struct Arguments<'a> {
@@ -206,10 +168,9 @@ impl<'a> Arguments<'a> {
         if !std::mem::replace(&mut self.has_any, true) {
             let string = self.string(&Map::new())?;
             let scalar = "%json {\"type\": [\"number\", \"boolean\", \"null\"], \"x-guidance\": {\"whitespace_flexible\": false}}";
-            let key = key_terminal();
             let _ = writeln!(
                 self.rules,
-                "{name}: {string} | {scalar} | \"[\" ({name} (\",\" {name})*)? \"]\" | \"{{\" ({key} \":\" {name} (\",\" {key} \":\" {name})*)? \"}}\""
+                "{name}: {string} | {scalar} | \"[\" ({name} (\",\" {name})*)? \"]\" | \"{{\" ({KEY} \":\" {name} (\",\" {KEY} \":\" {name})*)? \"}}\""
             );
         }
         Ok(name)
@@ -240,47 +201,6 @@ impl<'a> Arguments<'a> {
         let each = schemas.iter().map(|schema| self.value(schema));
         let each = each.collect::<Result<Vec<_>, _>>()?;
         Ok(self.rule(&each.join(" | ")))
-    }
-
-    /// The values of an enumeration that have its type.
-    fn literals(&mut self, keywords: &Map<String, Value>, values: &[Value]) -> Outcome {
-        let kinds: Option<Vec<String>> = keywords.get("type").map(|kind| match kind {
-            Value::Array(kinds) => kinds.iter().map(lower).collect(),
-            kind => vec![lower(kind)],
-        });
-        let fits = |value: &&Value| kinds.as_ref().is_none_or(|kinds| has_type(value, kinds));
-        let each = values.iter().filter(fits).map(|value| self.literal(value));
-        let each = each.collect::<Result<Vec<_>, _>>()?;
-        if each.is_empty() {
-            return Err("an enumeration of no values".into());
-        }
-        Ok(self.rule(&each.join(" | ")))
-    }
-
-    fn literal(&mut self, value: &Value) -> Outcome {
-        Ok(match value {
-            Value::String(text) => {
-                let (quote, _) = self.quote;
-                if text.contains(quote) || text.contains(self.close) {
-                    return Err(format!("the value {text:?} contains a marker"));
-                }
-                self.quoted(&literal::escaped(text))
-            }
-            Value::Array(items) => {
-                let items = items.iter().map(|item| self.literal(item));
-                let items = items.collect::<Result<Vec<_>, _>>()?.join(" \",\" ");
-                format!("\"[\" {items} \"]\"")
-            }
-            Value::Object(map) => {
-                let mut pairs = Vec::new();
-                for (key, value) in sorted(map) {
-                    let value = self.literal(value)?;
-                    pairs.push(format!("{} {value}", literal::string(&format!("{}:", bare(key)?))));
-                }
-                format!("\"{{\" {} \"}}\"", pairs.join(" \",\" "))
-            }
-            scalar => literal::string(&scalar.to_string()),
-        })
     }
 
     fn list(&mut self, keywords: &Map<String, Value>) -> Outcome {
@@ -326,9 +246,9 @@ impl<'a> Arguments<'a> {
             if others == &Value::Bool(false) || keywords.contains_key("properties") {
                 return Ok(self.rule("\"{\" \"}\""));
             }
-            let (key, value) = (key_terminal(), self.value(others)?);
+            let value = self.value(others)?;
             return Ok(self.rule(&format!(
-                "\"{{\" ({key} \":\" {value} (\",\" {key} \":\" {value})*)? \"}}\""
+                "\"{{\" ({KEY} \":\" {value} (\",\" {KEY} \":\" {value})*)? \"}}\""
             )));
         }
         let mut pairs = Vec::new();
@@ -368,78 +288,6 @@ impl<'a> Arguments<'a> {
         if may_be_empty { format!("{firsts}?") } else { firsts }
     }
 
-    fn string(&mut self, keywords: &Map<String, Value>) -> Outcome {
-        let least = count(keywords, "minLength")?.unwrap_or(0);
-        let most = count(keywords, "maxLength")?;
-        if most.is_some_and(|most| most < least) {
-            return Err("maxLength is less than minLength".into());
-        }
-        let mut parts = Vec::new();
-        match (least, most) {
-            (0, None) => {}
-            (least, None) => parts.push(format!("{ANY}{{{least},}}")),
-            (least, Some(most)) => parts.push(format!("{ANY}{{{least},{most}}}")),
-        }
-        if let Some(pattern) = keywords.get("pattern") {
-            let pattern = pattern.as_str().ok_or("pattern must be a text")?;
-            parts.push(
-                translated(pattern, "u", Extent::Part).map_err(|error| error.to_string())?,
-            );
-        }
-        if let Some(format) = keywords.get("format").and_then(Value::as_str) {
-            let pattern = format_pattern(format);
-            parts.push(pattern.ok_or(format!("the format {format:?} is not supported"))?.into());
-        }
-        if parts.is_empty() {
-            parts.push(format!("{ANY}*"));
-        }
-        let content = match &parts[..] {
-            [one] => one.clone(),
-            // Each as a terminal of its own: regular expressions have no intersection.
-            several => return Ok(self.intersected(several)),
-        };
-        let expression = self.quoted(&content);
-        Ok(self.rule(&expression))
-    }
-
-    /// A string whose content matches a pattern and contains no marker. As Lark, for the right side of a rule.
-    fn quoted(&mut self, content: &str) -> String {
-        let terminal = self.terminal(std::slice::from_ref(&content.to_owned()));
-        self.between_quotes(&terminal)
-    }
-
-    fn intersected(&mut self, parts: &[String]) -> String {
-        let terminal = self.terminal(parts);
-        let expression = self.between_quotes(&terminal);
-        self.rule(&expression)
-    }
-
-    fn between_quotes(&self, terminal: &str) -> String {
-        let quote = &self.quote.1;
-        if self.quote_is_text() { terminal.into() } else { format!("{quote} {terminal} {quote}") }
-    }
-
-    /// Whether the vocabulary has no token for the quote.
-    fn quote_is_text(&self) -> bool {
-        self.quote.1.starts_with('"')
-    }
-
-    /// A terminal for the content of strings. Quotes that are text are part of it: the lexer takes the longest match, and would take
-    /// most of a quote after the content for content.
-    fn terminal(&mut self, parts: &[String]) -> String {
-        self.count += 1;
-        let name = format!("{}_T{}", self.prefix.to_uppercase(), self.count);
-        let markers = [self.quote.0, self.close].map(literal::escaped).join("|");
-        let forbidden = literal::regex(&format!("{ANY}*({markers}){ANY}*"));
-        let parts: Vec<String> = parts.iter().map(|part| literal::regex(part)).collect();
-        let content = format!("{} & ~{forbidden}", parts.join(" & "));
-        let quote = &self.quote.1;
-        let content =
-            if self.quote_is_text() { format!("{quote} ({content}) {quote}") } else { content };
-        let _ = writeln!(self.rules, "{name}: {content}");
-        name
-    }
-
     /// A rule with this right side.
     fn rule(&mut self, expression: &str) -> String {
         let name = self.name();
@@ -451,102 +299,4 @@ impl<'a> Arguments<'a> {
         self.count += 1;
         format!("{}_{}", self.prefix, self.count)
     }
-}
-
-/// Keys of objects whose properties are not declared.
-fn key_terminal() -> &'static str {
-    "/[A-Za-z_][A-Za-z0-9_-]{0,63}/"
-}
-
-/// A key that can be written without quotes.
-fn bare(key: &str) -> Result<&str, String> {
-    let good = |c: char| c.is_alphanumeric() || "_-. $@/".contains(c);
-    if key.is_empty() || key.trim() != key || !key.chars().all(good) {
-        return Err(format!("the parameter {key:?} cannot be written in a call of this model"));
-    }
-    Ok(key)
-}
-
-/// The entries as templates write them.
-fn sorted(map: &Map<String, Value>) -> Vec<(&String, &Value)> {
-    let mut pairs: Vec<_> = map.iter().collect();
-    pairs.sort_by_cached_key(|(key, _)| key.to_lowercase());
-    pairs
-}
-
-/// Refuses keywords that restrict values, except for these.
-fn only(keywords: &Map<String, Value>, keyword: &str, others: &[&str]) -> Result<(), String> {
-    let restricts = TYPES.iter().flat_map(|(_, words)| words.iter());
-    let combined = ["type", "const", "enum", "anyOf", "oneOf", "allOf", "$ref"];
-    let mut all = restricts.chain(&combined).filter(|word| {
-        **word != keyword && !others.contains(*word) && keywords.contains_key(**word)
-    });
-    match all.next() {
-        Some(word) => Err(format!("{keyword} together with {word} is not supported")),
-        None => Ok(()),
-    }
-}
-
-fn lower(kind: &Value) -> String {
-    kind.as_str().unwrap_or_default().to_lowercase()
-}
-
-fn count(keywords: &Map<String, Value>, keyword: &str) -> Result<Option<usize>, String> {
-    let Some(value) = keywords.get(keyword) else { return Ok(None) };
-    let count = value.as_u64().and_then(|count| usize::try_from(count).ok());
-    count.map(Some).ok_or(format!("{keyword} must be a whole number"))
-}
-
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
-fn has_type(value: &Value, kinds: &[String]) -> bool {
-    let whole = value.as_f64().is_some_and(|number| number.fract() == 0.0);
-    kinds.iter().any(|kind| kind == type_of(value) || (kind == "integer" && whole))
-}
-
-/// Whether no value matches two of these schemas: each has another type.
-fn are_disjoint(schemas: &[Value]) -> bool {
-    let kinds: Option<Vec<String>> = schemas
-        .iter()
-        .map(|schema| match (schema.get("type"), schema.get("const")) {
-            (_, Some(value)) => Some(format!("={value}")),
-            (Some(Value::String(kind)), None) => Some(kind.to_lowercase().replace("integer", "number")),
-            _ => None,
-        })
-        .collect();
-    kinds.is_some_and(|kinds| {
-        let typed = kinds.iter().filter(|kind| !kind.starts_with('=')).count();
-        let unique = kinds.iter().enumerate().all(|(at, kind)| !kinds[..at].contains(kind));
-        unique && (typed == 0 || typed == kinds.len())
-    })
-}
-
-/// The pattern of a format.
-fn format_pattern(format: &str) -> Option<&'static str> {
-    Some(match format {
-        "date" => r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])",
-        "time" => r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?([zZ]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])",
-        "date-time" => {
-            r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[tT]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?([zZ]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
-        }
-        "uuid" => r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
-        "email" => {
-            r"[A-Za-z0-9_+-]+(\.[A-Za-z0-9_+-]+)*@[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+"
-        }
-        "ipv4" => {
-            r"((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-        }
-        "uri" => r"[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9._~:\/?#@!$&'()*+,;=%-]+",
-        // Numbers' formats, which OpenAPI adds, restrict no text.
-        _ => return None,
-    })
 }

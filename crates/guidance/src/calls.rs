@@ -37,11 +37,7 @@ pub(crate) fn grammar(
                 let before = format!("{line}{{\"name\": {name}, \"{arguments}\": ");
                 let schema = parameters(tool).map_err(refused)?;
                 let after = format!("}}{line}");
-                format!(
-                    "{} %json {schema} {}",
-                    literal::string(&before),
-                    literal::string(&after)
-                )
+                format!("{} %json {schema} {}", literal::string(&before), literal::string(&after))
             }
         };
         rules += &format!("{rule}: {body}\n");

@@ -142,9 +142,7 @@ impl<'a> Reader<'a> {
                 return Err(refused("lookbehind has no counterpart"));
             }
             // What names capture is not used.
-            Some('<') => {
-                while self.rest.next().is_some_and(|c| c != '>') {}
-            }
+            Some('<') => while self.rest.next().is_some_and(|c| c != '>') {},
             Some(':') => self.out += "?:",
             _ => return Err(refused("groups like (?i:…) are not supported: use flags")),
         }

@@ -3,13 +3,14 @@
 use std::rc::Rc;
 
 use pollster::block_on;
-use rullama_chat::{Conversation, Message};
+use rullama_chat::{Conversation, Message, Output, Tool};
 use rullama_engine::executor::Device;
 use rullama_gguf::Gguf;
 use rullama_runtime::{
     Model, RuntimeError,
     generate::{
-        ChatOptions, ConstraintError, Event, Finish, Generation, JsonFormat, Prompt, prompt_of,
+        CallFormat, ChatOptions, ConstraintError, Event, Finish, Format, Generation, JsonFormat,
+        Prompt, TextFormat, prompt_of,
     },
     options::SamplingOptions,
     session::SessionOptions,
@@ -137,6 +138,79 @@ fn thinking_is_free_and_the_reply_is_constrained() {
     assert_eq!((answer.finish, answer.thought.as_str()), (Finish::Stop, ""));
     // Markers that the schema requires are text.
     assert!(["\"<|channel>\"", "\"<tool_call|>\""].contains(&&*answer.text), "{}", answer.text);
+}
+
+/// The events of a reply but the last.
+fn events(model: &Model, format: &JsonFormat, options: &SamplingOptions) -> Vec<Event> {
+    let mut session = model.session(&SessionOptions::default()).expect("a session");
+    let (prompt, form) = (chat(model, false), format.constraint());
+    let mut generation =
+        Generation::constrained(&mut session, model, &prompt, options, 7, form).expect("begins");
+    let mut events = Vec::new();
+    while let Some(event) = block_on(generation.next()).expect("an event") {
+        events.push(event);
+    }
+    let Some(Event::Done(done)) = events.pop() else { panic!("a reply ends") };
+    assert_eq!(done.finish, Finish::Stop, "{events:?}");
+    events
+}
+
+fn tools() -> Vec<Tool> {
+    let parameters = json!({
+        "type": "object",
+        "properties": {
+            "kind": { "enum": ["cat", "dog"] },
+            "age": { "type": "integer", "minimum": 0, "maximum": 30 },
+            "name": { "type": "string", "maxLength": 4 },
+        },
+        "required": ["kind", "age"],
+    });
+    let tool = json!({ "name": "adopt", "parameters": parameters });
+    vec![serde_json::from_value(tool).expect("a tool")]
+}
+
+#[test]
+fn forced_calls_match_the_parameters() {
+    let model = model("tiny-e2b-Q4_K_M", &Device::Cpu);
+    let tokenizer = model.tokenizer().expect("words");
+    let format =
+        JsonFormat::compile(tokenizer, Output::Gemma4, &Format::call(Output::Gemma4, tools()))
+            .expect("a format");
+    let options = SamplingOptions { num_predict: 400, top_k: 0, top_p: 1.0, ..Default::default() };
+    let events = events(&model, &format, &options);
+    let [Event::ToolCall { name, arguments, .. }] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(name, "adopt");
+    assert!(["cat", "dog"].contains(&arguments["kind"].as_str().expect("a text")), "{events:?}");
+    assert!((0..=30).contains(&arguments["age"].as_i64().expect("a number")), "{events:?}");
+    let nick = arguments.get("name").map_or("", |name| name.as_str().expect("a text"));
+    assert!(nick.chars().count() <= 4, "{events:?}");
+}
+
+#[test]
+fn replies_are_calls_or_text_of_a_format() {
+    let model = model("tiny-e2b-Q4_K_M", &Device::Cpu);
+    let tokenizer = model.tokenizer().expect("words");
+    let text = TextFormat::Regex { pattern: "<[a-c]{2}>".into(), flags: String::new() };
+    let calls = Some(CallFormat { output: Output::Gemma4, tools: tools() });
+    let format = Format { text: Some(text), calls };
+    let format = JsonFormat::compile(tokenizer, Output::Gemma4, &format).expect("a format");
+    let opening = tokenizer.id_of("<|tool_call>").expect("a marker");
+    for (bias, is_call) in [(100.0, true), (-100.0, false)] {
+        let layer = json!({ "logit_bias": { opening.to_string(): bias }, "num_predict": 400 });
+        let mut options = SamplingOptions::default();
+        options.apply(&layer).expect("options");
+        let events = events(&model, &format, &options);
+        if is_call {
+            assert!(matches!(&events[..], [Event::ToolCall { .. }]), "{events:?}");
+        } else {
+            let texts = events.iter().map(|event| match event {
+                Event::Text(text) => text.as_str(),
+                other => panic!("{other:?}"),
+            });
+            let text: String = texts.collect();
+            assert!(text.len() == 4 && text.starts_with('<') && text.ends_with('>'), "{text}");
+        }
+    }
 }
 
 #[test]
