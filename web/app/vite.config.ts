@@ -61,7 +61,8 @@ export default defineConfig(({ mode }) => {
         injectManifest: {
           // The plugin adds the manifest itself; the same file twice would fail the whole installation.
           globPatterns: ["**/*.{html,js,css,wasm,svg,png}"],
-          globIgnores: ["test/**"],
+          // The app constrains no replies, so it never needs the grammars.
+          globIgnores: ["test/**", "**/guidance_bg*.wasm"],
           maximumFileSizeToCacheInBytes: 32 << 20,
         },
         manifest: {

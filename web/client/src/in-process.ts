@@ -241,6 +241,7 @@ export class InProcessTransport implements Transport {
         },
         heap: () => exports.memory.buffer.byteLength,
         files: this.files(opened, options),
+        ...(this.settings.guidanceWasm === undefined ? {} : { guidanceWasm: this.settings.guidanceWasm }),
         verify: () => this.verify(opened, options, meter, signal),
       });
       const id = this.nextModel++;

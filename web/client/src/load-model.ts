@@ -29,6 +29,7 @@ export interface Loading {
   each: (done: number, total: number, waited: number) => boolean;
   heap: () => number;
   files: ModelFiles;
+  guidanceWasm?: string;
   /** What is waited for before it is handed out. */
   verify: () => Promise<void>;
 }
@@ -112,7 +113,7 @@ async function draftFor(
 }
 
 function resourcesOf(
-  { opened, heap, files }: Loading,
+  { opened, heap, files, guidanceWasm }: Loading,
   told: string,
   draft: Pick<ModelInfo, "draft" | "draftProblem">,
 ): Omit<LoadedResources, "device"> {
@@ -123,7 +124,8 @@ function resourcesOf(
     ...(system ? { system } : {}),
     ...draft,
   };
-  return { info, verified: opened.verified, heap, files };
+  const module = guidanceWasm === undefined ? {} : { guidanceWasm };
+  return { info, verified: opened.verified, heap, files, ...module };
 }
 
 /** What the engine reads from. */

@@ -1,5 +1,8 @@
 // A loaded decoder, in the thread of the engine: what it does beyond generating text.
 
+import type { PlainConstraint } from "./constraint.js";
+import { RullamaError } from "./errors.js";
+import { Guidance, startGuidance } from "./guidance.js";
 import { LoadedAdapters, type Work } from "./loaded-adapters.js";
 import { TrainingRuns } from "./training-run.js";
 import { LoadedGenerator, eachOf } from "./loaded-generator.js";
@@ -8,13 +11,15 @@ import type { LoadedResources } from "./on-device.js";
 import { continuePrefix } from "./prefix.js";
 import type { AnswerRequest, BenchRequest, PlainMedium, EncoderBenchRequest } from "./protocol.js";
 import { benchEncoders } from "./encoder-bench.js";
-import type { BenchResult, GenerateEvent, MemoryReport, EncoderBench } from "./types.js";
+import type { BenchResult, GenerateEvent, MemoryReport, EncoderBench, Tool } from "./types.js";
 import type { Model, Session } from "./wasm/rullama.js";
 
 export class LoadedDecoder extends LoadedGenerator<Model, Session> {
   readonly adapters: LoadedAdapters;
   readonly trainings: TrainingRuns;
   private attached = false;
+  /** Grammars of constrained replies, once there was one. */
+  private guidance: { constraints: Guidance; heap: () => number } | undefined;
 
   constructor(resources: LoadedResources, model: Model) {
     super(resources, model);
@@ -35,6 +40,9 @@ export class LoadedDecoder extends LoadedGenerator<Model, Session> {
     if (request.adapters?.length) await this.adapters.ensure(request.adapters);
     const { prefix, ...rest } = { ...request, ...(adapters ? { adapters } : {}) };
     if (prefix === undefined) return super.answer(session, rest, onEvent, signal);
+    if (rest.constraint !== undefined) {
+      throw new RullamaError("bad_options", "a reply that continues a prefix cannot be constrained: leave out one of them");
+    }
     const each = eachOf(onEvent, signal);
     const tokenize = (text: string) => this.model.tokenize(text, false, false);
     await this.work(() => continuePrefix(this.find(session), { ...rest, prefix }, tokenize, each), signal);
@@ -42,12 +50,42 @@ export class LoadedDecoder extends LoadedGenerator<Model, Session> {
 
   override memory(): MemoryReport {
     const memory = super.memory();
-    return { ...memory, gpu: memory.gpu + this.trainings.gpuBytes() };
+    const grammars = this.guidance?.heap() ?? 0;
+    return { ...memory, gpu: memory.gpu + this.trainings.gpuBytes(), wasmHeap: memory.wasmHeap + grammars };
   }
 
   override async free(): Promise<void> {
     this.trainings.close();
     await super.free();
+  }
+
+  protected override async generate(
+    session: Session,
+    request: AnswerRequest,
+    each: (event: string) => boolean,
+  ): Promise<void> {
+    const { constraint: wanted, ...rest } = request;
+    if (wanted === undefined) return session.generate(JSON.stringify(rest), each);
+    const constraints = await this.constraints();
+    const constraint = constraints.constraint(wanted as PlainConstraint, (rest.tools ?? []) as Tool[]);
+    try {
+      await session.generate(JSON.stringify(rest), each, constraint);
+    } finally {
+      constraint.free();
+    }
+  }
+
+  private async constraints(): Promise<Guidance> {
+    if (!this.guidance) {
+      const { memory } = await startGuidance(this.resources.guidanceWasm);
+      this.guidance = { constraints: new Guidance(this.model), heap: () => memory.buffer.byteLength };
+    }
+    return this.guidance.constraints;
+  }
+
+  protected override release(): void {
+    this.guidance?.constraints.free();
+    super.release();
   }
 
   /** Encodes an image or audio clip; requests name the result by its number. */

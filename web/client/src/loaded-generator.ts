@@ -62,11 +62,19 @@ export class LoadedGenerator<M extends Writes<S>, S extends Answers> extends OnD
     onEvent: (event: GenerateEvent) => void,
     signal?: AbortSignal,
   ): Promise<void> {
+    const each = eachOf(onEvent, signal);
+    return this.work(() => this.generate(this.find(session), request, each), signal);
+  }
+
+  protected async generate(session: S, request: AnswerRequest, each: (event: string) => boolean): Promise<void> {
     if (request.prefix !== undefined) {
       throw new RullamaError("bad_options", "this model writes whole blocks: it cannot continue a prefix");
     }
-    const each = eachOf(onEvent, signal);
-    return this.work(() => this.find(session).generate(JSON.stringify(request), each), signal);
+    if (request.constraint !== undefined) {
+      const advice = "ask for the format in the prompt, and check what comes";
+      throw new RullamaError("bad_options", `replies of ${this.info.name} cannot be constrained: ${advice}`);
+    }
+    await session.generate(JSON.stringify(request), each);
   }
 
   freeSession(id: number): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { Adapters } from "./adapters.js";
 import type { ModelApi } from "./api.js";
-import { constraintOf, remoteConstraint } from "./constraint.js";
+import { constraintOf, remoteConstraint, textConstraintOf } from "./constraint.js";
 import type { Embeddings } from "./embeddings.js";
 import { RullamaError, unpack } from "./errors.js";
 import { type Medium, EncodedMedia, mediaOf } from "./encoded-media.js";
@@ -77,7 +77,8 @@ export class Model implements ModelApi {
   }
 
   complete(text: string, options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
-    return this.answer(textRequest(text, options), options.signal);
+    const constrain = this.info.remote ? remoteConstraint : textConstraintOf;
+    return this.answer(textRequest(text, options, constrain), options.signal);
   }
 
   /** @internal An answer to a request in the engine's own words. */

@@ -14,6 +14,8 @@ export interface LoadedResources {
   /** Bytes of the wasm's memory. */
   heap: () => number;
   files: ModelFiles;
+  /** Address of the wasm of constrained replies, where it is not beside this module. */
+  guidanceWasm?: string;
 }
 
 /** The files behind a model. */

@@ -1,5 +1,6 @@
 // Shapes of OpenAI's chat completions, as far as they are served here.
 
+import type { GrammarFormat } from "./constraint.js";
 import type { AdapterChoice } from "./training-types.js";
 import type { ContentPart, EmbeddingPurpose, Tool } from "./types.js";
 
@@ -42,6 +43,8 @@ export interface ChatCompletionParams {
     | { type: "text" }
     | { type: "json_object" }
     | { type: "json_schema"; json_schema: { name?: string; schema?: Record<string, unknown>; strict?: boolean | null } }
+    /** Not OpenAI's. */
+    | GrammarFormat
     | null;
   /** Anything but `none` lets the model think first. */
   reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | null;

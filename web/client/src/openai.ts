@@ -175,6 +175,7 @@ function refuseUnknown(params: ChatCompletionParams): void {
 function formatOf(format: ChatCompletionParams["response_format"]): ResponseFormat | undefined {
   if (format === undefined || format === null || format.type === "text") return undefined;
   if (format.type === "json_object") return "json";
+  if (format.type === "grammar") return format;
   const schema = format.type === "json_schema" ? format.json_schema?.schema : undefined;
   if (typeof schema === "object" && schema !== null) return schema;
   throw new RullamaError("bad_options", `response_format ${String(format.type)} is not known, or has no schema`);

@@ -1,5 +1,6 @@
 // What a page and a worker say to each other: one map, from which both sides are derived.
 
+import type { ConstraintOptions, PlainConstraint } from "./constraint.js";
 import type { PackedError } from "./errors.js";
 import type { SharedFile } from "./storage/cross-origin.js";
 import type { TrainingRequests } from "./training-protocol.js";
@@ -51,7 +52,7 @@ export interface AnswerRequest {
   denoising?: DenoisingOptions & { canvas?: boolean };
   adapters?: { id: string; weight: number }[];
   /** What the reply must look like, or call; see `constraint.ts`. */
-  constraint?: unknown;
+  constraint?: PlainConstraint | ConstraintOptions;
   options: Record<string, unknown>;
 }
 
@@ -105,6 +106,8 @@ export interface EncoderBenchRequest {
 /** Where the other side finds its parts. */
 export interface Settings {
   wasm?: string;
+  /** Address of `guidance_bg.wasm`. */
+  guidanceWasm?: string;
   host?: string;
 }
 

@@ -1,6 +1,6 @@
 // From this package's words to the engine's, which are Ollama's.
 
-import { constraintOf, toolsOf } from "./constraint.js";
+import { constraintOf, textConstraintOf, toolsOf } from "./constraint.js";
 import { RullamaError } from "./errors.js";
 import { splitPrefix } from "./prefix.js";
 import type { AnswerRequest, EngineMessage, EnginePart } from "./protocol.js";
@@ -115,13 +115,13 @@ export function chatRequest(
 }
 
 /** Text to continue. */
-export function textRequest(text: string, options: GenerateOptions): AnswerRequest {
-  const words = { ...constraintOf(options), ...denoisingWords(options), ...adapterWords(options.adapters) };
+export function textRequest(text: string, options: GenerateOptions, constrain = textConstraintOf): AnswerRequest {
+  const words = { ...constrain(options), ...denoisingWords(options), ...adapterWords(options.adapters) };
   return { text, ...words, options: samplingWords(options) };
 }
 
 /** Tokens to continue. */
 export function idsRequest(ids: Iterable<number>, options: GenerateOptions): AnswerRequest {
-  const words = { ...constraintOf(options), ...denoisingWords(options), ...adapterWords(options.adapters) };
+  const words = { ...textConstraintOf(options), ...denoisingWords(options), ...adapterWords(options.adapters) };
   return { ids: [...ids], ...words, options: samplingWords(options) };
 }

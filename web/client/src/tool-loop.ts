@@ -33,7 +33,9 @@ export async function* withTools(
     const reply = { text: "", thinking: "" };
     const calls: ToolCall[] = [];
     let end: Extract<GenerateEvent, { type: "done" }> | undefined;
-    for await (const event of chat(history, { ...options, tools: plainTools(tools) })) {
+    // The call that must be made is the first one: the model may then go on as it likes.
+    const choice = round > 1 && options.toolChoice !== undefined ? { toolChoice: "auto" as const } : {};
+    for await (const event of chat(history, { ...options, ...choice, tools: plainTools(tools) })) {
       if (event.type === "done") end = event;
       else yield event;
       if (event.type === "text") reply.text += event.text;

@@ -66,6 +66,12 @@ describe.each(["ollama", "openai"] as const)("a server of %s's dialect", (dialec
     expect(options.format).toEqual(format);
     if (dialect === "openai") expect(options.toolChoice).toBe("required");
     expect(() => model.chat(QUESTION, { format: /x/u })).toThrow("regular expressions");
+    // What this interface of a server has no words for is refused, not dropped.
+    const unheard =
+      dialect === "openai"
+        ? model.complete("Once", { format: "json" })
+        : model.chat(QUESTION, { toolChoice: "required", tools: [TOOL] });
+    await expect(drained(unheard)).rejects.toMatchObject({ code: "bad_options" });
   });
 
   it("makes embeddings", async () => {

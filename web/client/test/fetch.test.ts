@@ -237,6 +237,24 @@ describe("anthropic", () => {
     ]);
   });
 
+  it("sends formats and choices of tools; others are refused", async () => {
+    const model = fakeModel();
+    const schema = { type: "object" as const };
+    const tools = [{ name: "f", input_schema: schema }];
+    const client = anthropic(model);
+    await client.messages.create({ ...request, tools, tool_choice: { type: "any" } });
+    await client.messages.create({ ...request, tools, tool_choice: { type: "tool", name: "f" } });
+    await client.messages.create({ ...request, output_config: { format: { type: "json_schema", schema } } } as never);
+    expect(model.asked.map(({ options: { toolChoice, format } }) => [toolChoice, format])).toEqual([
+      ["required", undefined],
+      [{ name: "f" }, undefined],
+      [undefined, schema],
+    ]);
+    for (const more of [{ tools, tool_choice: { type: "some" } }, { output_format: { type: "xml" } }]) {
+      await expect(client.messages.create({ ...request, ...more } as never)).rejects.toMatchObject({ status: 400 });
+    }
+  });
+
   it("gets errors", async () => {
     const early = anthropic(fakeModel(() => [new RullamaError("context_full", "too long")]));
     await expect(early.messages.create(request)).rejects.toMatchObject({ status: 400 });

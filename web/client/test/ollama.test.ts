@@ -89,14 +89,24 @@ describe("models by name", () => {
 describe("requests", () => {
   it("that would be answered otherwise than asked are refused", async () => {
     const { log, ollama } = engine();
-    for (const more of [{ format: "json" }, { format: { type: "object" } }, { template: "x" }]) {
+    for (const more of [{ template: "x" }, { context: [1] }]) {
       const refused = { code: "bad_options", message: expect.stringContaining("not supported") };
       await expect(ollama.chat(hello("a", more))).rejects.toMatchObject(refused);
       const generate = { model: "a", prompt: "hi", ...more } as OllamaGenerateRequest & { stream?: false };
       await expect(ollama.generate(generate)).rejects.toMatchObject(refused);
     }
     expect(log).toEqual([]);
+    await expect(ollama.chat(hello("a", { format: "xml" as "json" }))).rejects.toMatchObject({ code: "bad_options" });
+  });
+
+  it("have a format", async () => {
+    const { requests, ollama } = engine();
     await ollama.chat(hello("a", { format: "" }));
+    await ollama.chat(hello("a", { format: "json" }));
+    const schema = { type: "object" };
+    await ollama.generate({ model: "a", prompt: "hi", format: schema });
+    const formats = requests.map(({ constraint }) => constraint?.format);
+    expect(formats).toEqual([undefined, "json", schema]);
   });
 
   it("get the model's own system prompt, unless theirs is empty", async () => {

@@ -34,6 +34,12 @@ describe("the tool loop", () => {
     expect(model.asked[0]!.options.tools![0]).not.toHaveProperty("execute");
   });
 
+  it("requires the first call alone", async () => {
+    const model = fakeModel((_m, _o, number) => (number < 2 ? [CALL] : ["3"]));
+    await run(model, { tools: [plus], toolChoice: "required" });
+    expect(model.asked.map(({ options }) => options.toolChoice)).toEqual(["required", "auto", "auto"]);
+  });
+
   it("stops at the limit, and at tools that the caller runs", async () => {
     const model = fakeModel(() => [CALL]);
     const events = await run(model, { tools: [plus], maxToolRounds: 2 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { fit } from "../src/fit.js";
 import { messagesOf, optionsOf } from "../src/openai.js";
 import { ProgressMeter } from "../src/progress.js";
-import { chatRequest, samplingWords } from "../src/sampling.js";
+import { chatRequest, samplingWords, textRequest } from "../src/sampling.js";
 import type { DeviceReport, MemoryUse, Progress } from "../src/types.js";
 
 describe("options", () => {
@@ -42,17 +42,43 @@ describe("options", () => {
       expect(() => chatRequest([], optionsOf({ messages: [], ...params }))).toThrow(
         expect.objectContaining({ code: "bad_options", message: expect.stringMatching(text) }),
       );
-    refused({ response_format: { type: "json_object" } }, /format is not supported/u);
     refused({ response_format: { type: "json_schema", json_schema: {} } }, /has no schema/u);
-    refused({ response_format: { type: "json_schema", json_schema: { schema: {} } } }, /format is not supported/u);
-    refused({ tool_choice: "required" }, /of any tool is not supported/u);
-    refused({ tool_choice: { type: "function", function: { name: "f" } } }, /of f is not supported/u);
+    refused({ response_format: { type: "grammar", syntax: "gbnf", definition: "x" } }, /syntax regex or lark/u);
+    refused({ tool_choice: "required" }, /there are no tools/u);
+    refused({ tool_choice: { type: "function", function: { name: "f" } } }, /no tool f/u);
     refused({ tool_choice: "sometimes" }, /tool_choice must be/u);
     refused({ functions: [] }, /use tools/u);
     const tools = [{ type: "function" as const, function: { name: "f" } }];
     const free = optionsOf({ messages: [], response_format: { type: "text" }, tool_choice: "none", tools });
     expect(chatRequest([], free).tools).toBe(undefined);
     expect(chatRequest([], optionsOf({ messages: [], tool_choice: "auto", tools })).tools).toEqual(tools);
+  });
+
+  it("that constrain the reply are passed on as plain data", () => {
+    const tools = [{ type: "function" as const, function: { name: "f" } }];
+    const constraint = (params: object) => chatRequest([], optionsOf({ messages: [], ...params })).constraint;
+    const schema = { type: "object" };
+    expect(constraint({ response_format: { type: "json_object" } })).toEqual({ format: "json" });
+    expect(constraint({ response_format: { type: "json_schema", json_schema: { schema } } })).toEqual({
+      format: schema,
+    });
+    const grammar = { type: "grammar", syntax: "lark", definition: 'start: "a"' };
+    expect(constraint({ response_format: grammar })).toEqual({ format: grammar });
+    expect(constraint({ tool_choice: "required", tools })).toEqual({ toolChoice: "required" });
+    const named = { type: "function", function: { name: "f" } };
+    expect(constraint({ tool_choice: named, tools })).toEqual({ toolChoice: { name: "f" } });
+    expect(constraint({ tool_choice: "auto", tools })).toBe(undefined);
+    const regex = { type: "grammar", syntax: "regex", definition: "a+", flags: "iu" };
+    expect(chatRequest([], { format: /a+/iu }).constraint).toEqual({ format: regex });
+    expect(textRequest("x", { format: /a+/iu }).constraint).toEqual({ format: regex });
+    expect(() => textRequest("x", { toolChoice: "required", tools })).toThrow("use `chat`");
+    const cyclic: Record<string, unknown> = {};
+    cyclic["self"] = cyclic;
+    for (const format of [cyclic, [], "xml", 5]) {
+      expect(() => chatRequest([], { format: format as never })).toThrow(
+        expect.objectContaining({ code: "bad_options" }),
+      );
+    }
   });
 });
 

@@ -9,7 +9,8 @@ import { fileURLToPath } from "node:url";
 const client = dirname(dirname(fileURLToPath(import.meta.url)));
 const wasm = join(client, "src/wasm");
 const built = await readdir(wasm).catch(() => []);
-if (!built.includes("rullama_bg.wasm")) throw new Error("there is no wasm yet: run `cargo xtask wasm` first");
+if (!["rullama_bg.wasm", "guidance_bg.wasm"].every((name) => built.includes(name)))
+  throw new Error("there is no wasm yet: run `cargo xtask wasm` first");
 
 await rm(join(client, "dist"), { recursive: true, force: true });
 const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");

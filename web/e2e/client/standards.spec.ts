@@ -89,9 +89,8 @@ test("the Prompt API prompts, streams, aborts and counts", async ({ client }) =>
       (error: Error) => error.name,
     );
     const after = session.contextUsage;
-    const refused = await session
-      .prompt("x", { responseConstraint: { type: "object" } })
-      .catch((error: Error) => error.name);
+    const constrained = await session.prompt("x", { responseConstraint: /yes|no{1,3}/u });
+    const refused = await session.prompt("x", { responseConstraint: { not: {} } }).catch((error: Error) => error.name);
     session.destroy();
     return {
       before,
@@ -101,6 +100,7 @@ test("the Prompt API prompts, streams, aborts and counts", async ({ client }) =>
       first: typeof first.value,
       aborted,
       after,
+      constrained: /^(?:yes|no{1,3})$/u.test(constrained),
       refused,
       available: await LanguageModel.availability(),
     };
@@ -109,6 +109,8 @@ test("the Prompt API prompts, streams, aborts and counts", async ({ client }) =>
     before: "downloadable",
     first: "string",
     aborted: "AbortError",
+    constrained: true,
+    refused: "NotSupportedError",
     available: "available",
   });
   expect([result.progress[0], result.progress.at(-1)]).toEqual([0, 1]);

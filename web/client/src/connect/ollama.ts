@@ -54,7 +54,11 @@ export class OllamaDialect implements Dialect {
     signal?: AbortSignal,
   ): AsyncGenerator<GenerateEvent, void, void> {
     const { messages, text, tools, think, options, files } = request;
-    const { format } = (request.constraint ?? {}) as { format?: unknown };
+    const { format, toolChoice } = (request.constraint ?? {}) as { format?: unknown; toolChoice?: unknown };
+    if (toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none") {
+      const advice = "connect with the dialect openai";
+      throw new RullamaError("bad_options", `Ollama's interface cannot require a call: ${advice}`);
+    }
     const left = [...files];
     const body = {
       model,

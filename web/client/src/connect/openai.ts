@@ -55,6 +55,9 @@ export class OpenAiDialect implements Dialect {
     signal?: AbortSignal,
   ): AsyncGenerator<GenerateEvent, void, void> {
     const { messages, text } = request;
+    if (!messages && request.constraint !== undefined) {
+      throw new RullamaError("bad_options", "text completions of servers have no format: use `chat`");
+    }
     const path = messages ? "/chat/completions" : "/completions";
     const what = messages
       ? { messages: messagesOf(messages, [...request.files]), ...continued(request), ...constraint(request) }

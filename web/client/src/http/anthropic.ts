@@ -1,7 +1,7 @@
 // Anthropic's route: messages.
 
 import type { ChatModel } from "../chat-model.js";
-import type { ToolChoice } from "../constraint.js";
+import type { ResponseFormat, ToolChoice } from "../constraint.js";
 import { CancelledError, RullamaError } from "../errors.js";
 import type { ContentPart, Finish, GenerateEvent, GenerateOptions, Message, Tool, Usage } from "../types.js";
 import { type ErrorShape, begun, given, json, list, randomId, record, sse, streamed, text } from "./responses.js";
@@ -85,6 +85,9 @@ export function anthropicOptions(request: Fields): GenerateOptions {
   const type = choice === undefined ? undefined : record(choice, "tool_choice")["type"];
   const choices: Record<string, ToolChoice> = { auto: "auto", none: "none", any: "required" };
   const named = type === "tool" ? { name: text(record(choice, "tool_choice")["name"], "name") } : undefined;
+  if (type !== undefined && named === undefined && choices[String(type)] === undefined) {
+    throw new RullamaError("bad_options", `tool_choice ${String(type)} is not known: it is auto, none, any or tool`);
+  }
   const declared = tools === undefined ? undefined : list(tools, "tools").map(toolOf);
   return given<GenerateOptions>({
     maxTokens: request["max_tokens"] as number | undefined,
@@ -94,8 +97,19 @@ export function anthropicOptions(request: Fields): GenerateOptions {
     stop: request["stop_sequences"] as string[] | undefined,
     tools: declared,
     toolChoice: named ?? (type === undefined ? undefined : choices[String(type)]),
+    format: formatOf(request),
     think: thinking === undefined ? undefined : record(thinking, "thinking")["type"] !== "disabled",
   });
+}
+
+/** Structured output: `output_config.format`, or `output_format` of earlier versions. */
+function formatOf(request: Fields): ResponseFormat | undefined {
+  const { output_config: config, output_format: before } = request;
+  const value = (config ? record(config, "output_config")["format"] : undefined) ?? before;
+  if (value === undefined || value === null) return undefined;
+  const { type, schema } = record(value, "format");
+  if (type === "json_schema") return record(schema, "schema");
+  throw new RullamaError("bad_options", `the format ${String(type)} is not known: it is json_schema`);
 }
 
 function toolOf(value: unknown): Tool {

@@ -37,7 +37,7 @@ function optionsOf(request: Record<string, unknown>, signal: AbortSignal): Gener
     ...samplingOf(options === undefined || options === null ? {} : record(options, "options")),
     tools: tools === undefined || tools === null ? undefined : (list(tools, "tools") as Tool[]),
     think: think === undefined || think === null ? undefined : think !== false,
-    format: format === "" ? undefined : (format as ResponseFormat | undefined),
+    format: format === "" || format === null ? undefined : (format as ResponseFormat | undefined),
     signal,
   });
 }

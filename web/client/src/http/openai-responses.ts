@@ -98,6 +98,7 @@ function formatOf(value: unknown): ResponseFormat | undefined {
   if (value === undefined || value === null) return undefined;
   const { type, schema } = record(value, "format");
   if (type === "text") return undefined;
+  if (type === "grammar") return record(value, "format");
   return type === "json_object" ? "json" : record(schema, "schema");
 }
 

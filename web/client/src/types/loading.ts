@@ -83,6 +83,8 @@ export interface EngineOptions {
   worker?: boolean;
   /** Address of `rullama_bg.wasm`; beside this module by default. */
   wasm?: string | URL;
+  /** Address of `guidance_bg.wasm`, which constrained replies need; beside this module by default. */
+  guidanceWasm?: string | URL;
   /** Address of the worker's script; beside this module by default. */
   workerScript?: string | URL;
   /** A `rullama serve` that knows names; this page's origin by default. */
