@@ -13,24 +13,33 @@ use crate::{
     setup::WASM,
 };
 
+/// Modules of the package: the engine, and the grammars of constrained replies, which pages load only when they need them. Crates and
+/// names in the package.
+const MODULES: [(&str, &str); 2] =
+    [("rullama-wasm", "rullama"), ("rullama-guidance-wasm", "guidance")];
+
 /// Builds `web/client/src/wasm/`, which the client imports, and prints its size.
 pub(crate) fn build() -> Result<()> {
-    sh("cargo", &["build", "--profile", "wasm", "--target", WASM, "-p", "rullama-wasm"])?;
-    let built = target().join(WASM).join("wasm/rullama_wasm.wasm");
     let package = root().join("web/client/src/wasm");
-    glue(&built, &package)?;
-    blank_comments(&package.join("rullama_bg.wasm"))?;
-    shrink(&package.join("rullama_bg.wasm"))?;
+    // Files of an earlier build would be served, too.
+    if package.exists() {
+        fs::remove_dir_all(&package)?;
+    }
+    for (name, module) in MODULES {
+        // One at a time: features of one must not reach the other.
+        sh("cargo", &["build", "--profile", "wasm", "--target", WASM, "-p", name])?;
+        let built = target().join(WASM).join(format!("wasm/{}.wasm", name.replace('-', "_")));
+        glue(&built, &package, module)?;
+        let wasm = package.join(format!("{module}_bg.wasm"));
+        blank_comments(&wasm)?;
+        shrink(&wasm)?;
+    }
     sh_in(&root().join("web"), "node", &["tools/size.mjs", "client/src/wasm"])
 }
 
-fn glue(built: &Path, package: &Path) -> Result<()> {
-    // Files of an earlier build would be served, too.
-    if package.exists() {
-        fs::remove_dir_all(package)?;
-    }
+fn glue(built: &Path, package: &Path, module: &str) -> Result<()> {
     let mut bindgen = Bindgen::new();
-    bindgen.input_path(built).out_name("rullama").typescript(true);
+    bindgen.input_path(built).out_name(module).typescript(true);
     // Its error type is `anyhow::Error` of another version.
     bindgen
         .web(true)
