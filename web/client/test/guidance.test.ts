@@ -253,9 +253,9 @@ describe("the JSON-Schema test suite", () => {
       expect(wrong).toEqual([]);
       if (process.env["UPDATE_JSON_SCHEMA_SUITE"]) {
         const line = ([keyword, { right, missed, refused: no }]: [string, Counts]) =>
-        `  "${keyword}": { "right": ${right}, "missed": ${missed}, "refused": ${no} }`;
-      const lines = Object.entries(counts).map(line);
-      await writeFile(RATCHET, `{\n${lines.join(",\n")}\n}\n`);
+          `  "${keyword}": { "right": ${right}, "missed": ${missed}, "refused": ${no} }`;
+        const lines = Object.entries(counts).map(line);
+        await writeFile(RATCHET, `{\n${lines.join(",\n")}\n}\n`);
       }
       const before = JSON.parse(await readFile(RATCHET, "utf8")) as Record<string, Counts>;
       const fewer = Object.entries(before).filter(([keyword, { right }]) => (counts[keyword]?.right ?? 0) < right);
