@@ -56,6 +56,16 @@ if (process.argv.includes("--write")) {
   await writeFile(budgets, `${JSON.stringify(Object.fromEntries(rounded), undefined, 2)}\n`);
 }
 
+// A worker that refers to itself is built again for each level, and Turbopack never ends.
+for (const script of ["worker.js", "hash-worker.js", "storage/pump-worker.js", "storage/read-worker.js"]) {
+  const path = join(client, "dist", script);
+  for (const module of await modulesOf(path)) {
+    for (const [, from] of (await readFile(module, "utf8")).matchAll(/new Worker\(new URL\("([^"]+)"/gu)) {
+      if (join(dirname(module), from) === path) fail(`${relative(client, module)}, a part of ${script}, starts ${script}`);
+    }
+  }
+}
+
 // The worker's script is one: it listens. All others only define things.
 const entries = Object.entries(exports).filter(([entry, target]) => typeof target !== "string" && entry !== "./worker");
 const script = `

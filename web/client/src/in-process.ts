@@ -12,7 +12,7 @@ import type { CallOptions, Kind, PlainLoadOptions, PlainSource, Requests, Settin
 import { beforeAbort } from "./queue.js";
 import { selfTest } from "./self-test.js";
 import { removeAdapter, renameAdapter, storedAdapters } from "./storage/adapters.js";
-import { startHashing } from "./workers.js";
+import { startHashing } from "./start-hashing.js";
 import {
   HUB,
   ModelStorage,

@@ -10,7 +10,7 @@ import type { Settings } from "./protocol.js";
 import { SharedTransport, canShare } from "./shared/transport.js";
 import { WorkerTransport } from "./worker-transport.js";
 import type { EngineOptions, LoadOptions, ModelSource } from "./types.js";
-import { startEngine } from "./workers.js";
+import { startEngine } from "./start-engine.js";
 
 export type * from "./types.js";
 export type * from "./chat-model.js";

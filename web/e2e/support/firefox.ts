@@ -53,6 +53,8 @@ export async function openFirefox(address: string): Promise<Firefox> {
       protocolTimeout: 1_800_000,
     });
     const page = await browser.newPage();
+    // So does a busy machine with pages: tests have limits of their own.
+    page.setDefaultTimeout(300_000);
     await page.goto(address);
     return { page, close };
   } catch (error) {
