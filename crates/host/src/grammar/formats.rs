@@ -198,7 +198,8 @@ pub(super) mod tests {
             let refused =
                 Formats::default().constraint(&tokenizer, &Format::Grammar(grammar.clone()));
             let Err(ApiError::Invalid { message }) = refused else { panic!("{grammar:?}") };
-            let kinds = ["this grammar is not supported", "this regular expression is not supported"];
+            let kinds =
+                ["this grammar is not supported", "this regular expression is not supported"];
             assert!(kinds.iter().any(|kind| message.starts_with(kind)), "{message}");
         }
     }
