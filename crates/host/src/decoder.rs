@@ -14,7 +14,6 @@ use rullama_api::{
     ApiError, Dialect, GenerationEvent, GenerationRequest, Input, Media, ToolChoice,
     request::llamacpp::TokenizeRequest,
 };
-use rullama_chat::Parser;
 use rullama_runtime::{
     MediaEncoders, Model, RuntimeError,
     generate::Constraint,
