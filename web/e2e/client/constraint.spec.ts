@@ -18,6 +18,8 @@ const FORMAT = {
   properties: { kind: { enum: ["cat", "dog"] }, age: { type: "integer", minimum: 0, maximum: 30 } },
   required: ["kind", "age"],
   additionalProperties: false,
+  // Random models would spend their tokens on white space.
+  "x-guidance": { whitespace_flexible: false },
 };
 
 const TOOLS: Tool[] = [
@@ -116,7 +118,7 @@ for (const thread of ["worker", "page"] as const) {
               max_tokens: 120,
             })
           ).choices[0]!.message.content,
-          badSchema: await reply(model, { format: { type: "object", properties: { a: { not: {} } } } }),
+          badSchema: await reply(model, { format: { type: "object", properties: { a: { uniqueItems: true } } } }),
           badRegex: await reply(model, { format: /a(?=b)/u }),
           badTool: await reply(model, {
             tools: [{ type: "function", function: { name: "f", parameters: { type: "object", minProperties: 1 } } }],
@@ -149,10 +151,11 @@ for (const thread of ["worker", "page"] as const) {
     }
     expect(all.named.calls[0]!.name).toBe("add");
     const refused = (what: string) => ({ code: "bad_options", message: expect.stringContaining(what) });
-    expect(all.badSchema.error).toEqual(refused("not"));
+    expect(all.badSchema.error).toEqual(refused("uniqueItems"));
     expect(all.badRegex.error).toEqual(refused("lookahead"));
     expect(all.badTool.error).toEqual(refused("minProperties"));
-    expect([all.free.error, all.free.finish]).toEqual([undefined, "length"]);
+    expect(all.free.error).toBe(undefined);
+    expect(["length", "stop"]).toContain(all.free.finish);
   });
 }
 
