@@ -105,6 +105,12 @@ fn greedy_tokens_on_the_cpu() {
     on_the_cpu().iter().for_each(|model| check_greedy_tokens(model, usize::MAX, TOKENS));
 }
 
+/// A part of the above that takes seconds, for every test run.
+#[test]
+fn first_answers_on_the_cpu() {
+    on_the_cpu().iter().for_each(|model| check_greedy_tokens(model, 2, 8));
+}
+
 #[test]
 fn greedy_tokens_on_the_gpu() {
     on_the_gpu().iter().for_each(|model| check_greedy_tokens(model, GPU_ANSWERS, GPU_TOKENS));
