@@ -18,7 +18,9 @@ pub enum PullError {
     Store(Arc<StoreError>),
 
     /// The name would use an unencrypted connection.
-    #[error("{name} would be pulled over plain http; allow it with `insecure`, or use https")]
+    #[error(
+        "{name} would be pulled over plain http; allow it with `--insecure` (`\"insecure\": true` in a request), or use https"
+    )]
     Insecure {
         /// The model, or the address.
         name: String,
