@@ -18,7 +18,7 @@ use crate::{command::say, serving::Serving, test::program};
 const CLIENTS: usize = 64;
 const REQUESTS: usize = 2000;
 /// Memory that may stay after the first requests: pools of the allocator and of threads, not a reply each.
-const MOST_GROWTH: u64 = 64 << 10;
+const MAX_GROWTH: u64 = 64 << 10;
 
 /// Sends requests from many clients to a server with a tiny model, and prints how long they took.
 pub(crate) fn load(options: &[&str]) -> Result<()> {
@@ -49,7 +49,7 @@ pub(crate) fn load(options: &[&str]) -> Result<()> {
         say(&format!(
             "no reply lost, all KV pages back; memory: {before} kB before, {after} kB after"
         ));
-        ensure!(growth <= MOST_GROWTH, "the server kept {growth} kB");
+        ensure!(growth <= MAX_GROWTH, "the server kept {growth} kB");
     }
     Ok(())
 }

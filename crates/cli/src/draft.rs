@@ -5,7 +5,7 @@ use clap::Args as Group;
 use rullama::{Draft, Drafting, Location};
 use rullama_runtime::{
     Model, Session,
-    session::{DraftOptions, MOST_DRAFTS, USUAL_DRAFTS},
+    session::{DEFAULT_DRAFTS, DraftOptions, MAX_DRAFTS},
 };
 
 use crate::{locate::Stores, output::note};
@@ -19,13 +19,13 @@ pub(crate) struct DraftArgs {
     #[arg(long, value_name = "FILE|ngram|off")]
     draft: Option<String>,
     /// Maximum tokens to draft at a time; fewer are drafted where that is faster
-    #[arg(long, value_name = "N", default_value_t = USUAL_DRAFTS, value_parser = tokens)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_DRAFTS, value_parser = tokens)]
     pub(crate) draft_tokens: usize,
 }
 
 fn tokens(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| (1..=MOST_DRAFTS).contains(number));
-    number.ok_or_else(|| format!("give a number from 1 to {MOST_DRAFTS}"))
+    let number = text.parse().ok().filter(|number| (1..=MAX_DRAFTS).contains(number));
+    number.ok_or_else(|| format!("give a number from 1 to {MAX_DRAFTS}"))
 }
 
 impl DraftArgs {
@@ -69,7 +69,7 @@ pub(crate) fn note_unused(error: &rullama::Error) {
 }
 
 /// A line with draft counts; `None` without drafts.
-pub(crate) fn told(session: &Session) -> Option<String> {
+pub(crate) fn summary(session: &Session) -> Option<String> {
     let counts = session.draft_counts().filter(|counts| counts.drafted > 0)?;
     let share = 100.0 * counts.accepted as f64 / counts.drafted as f64;
     Some(format!(

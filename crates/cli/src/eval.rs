@@ -187,7 +187,7 @@ fn write(
     }
     file.ids(&greedy)?;
     for tap in taps {
-        file.floats(&tap.numbers)?;
+        file.floats(&tap.values)?;
     }
     file.finish()?;
     Ok(greedy)

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args as Group, ValueEnum};
 use pollster::block_on;
-use rullama_train::{Event, Run, Shaped, defaults};
+use rullama_train::{Event, Run, ScheduleShape, defaults};
 
 use crate::{
     interrupt,
@@ -123,7 +123,7 @@ enum ScheduleArg {
     Constant,
 }
 
-impl From<ScheduleArg> for Shaped {
+impl From<ScheduleArg> for ScheduleShape {
     fn from(arg: ScheduleArg) -> Self {
         match arg {
             ScheduleArg::Cosine => Self::Cosine,

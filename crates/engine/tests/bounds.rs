@@ -43,7 +43,7 @@ fn no_case_accesses_memory_out_of_bounds() {
     let mut seen = HashSet::new();
     for (play, gpu) in plays(&gpu) {
         for case in cases.iter().filter(|case| !case.bench) {
-            let large = case.workgroups(gpu.facts()) > MOST_WORKGROUPS;
+            let large = case.workgroups(gpu.facts()) > MAX_WORKGROUPS;
             let dispatches = if large { Vec::new() } else { case.dispatches(gpu.facts()) };
             let parts = dispatches.iter().flat_map(|(label, ..)| parts(label));
             if parts.filter(|part| seen.insert(part.clone())).count() == 0 {
@@ -59,7 +59,7 @@ fn no_case_accesses_memory_out_of_bounds() {
 }
 
 /// Maximum workgroups of a case.
-const MOST_WORKGROUPS: u64 = 2000;
+const MAX_WORKGROUPS: u64 = 2000;
 
 /// A kernel with each of its parts, without the values of its constants.
 fn parts(label: &str) -> impl Iterator<Item = String> {

@@ -12,7 +12,7 @@ use llguidance::{
 use crate::{Format, GuidanceError, Matcher};
 
 /// The token trie counts its nodes in 22 bits.
-const MOST_BYTES: usize = 1 << 22;
+const MAX_BYTES: usize = 1 << 22;
 /// The first byte of a token that is no text.
 const MARKER: u8 = TokTrie::SPECIAL_TOKEN_MARKER;
 
@@ -101,7 +101,7 @@ impl Vocabulary {
             }
         }
         let bytes = texts.iter().map(Vec::len).sum();
-        if bytes >= MOST_BYTES {
+        if bytes >= MAX_BYTES {
             return Err(GuidanceError::Vocabulary { bytes });
         }
         let trie = TokTrie::from(&TokRxInfo::new(texts.len() as u32, first), &texts);
@@ -190,7 +190,7 @@ mod tests {
         };
         assert!(matches!(new(&[b"a"], &[]), Err(GuidanceError::NoEnd)));
         assert!(matches!(new(&[b"a"], &[1]), Err(GuidanceError::Packed)));
-        let long = vec![b'a'; MOST_BYTES];
+        let long = vec![b'a'; MAX_BYTES];
         assert!(matches!(new(&[b"", &long], &[0]), Err(GuidanceError::Vocabulary { .. })));
     }
 }

@@ -273,7 +273,7 @@ impl<'i> Decoder<'i> {
             metrics.n_busy_slots_per_decode += (busy - metrics.n_busy_slots_per_decode) * share;
         });
         for (id, update) in updates {
-            self.told(id, update);
+            self.on_update(id, update);
         }
         let stats = self.scheduler.stats();
         let usage = stats.pages_reserved as f64 / stats.pages.max(1) as f64;
@@ -281,7 +281,7 @@ impl<'i> Decoder<'i> {
         stepped.map(drop).map_err(|error| of_runtime(&error))
     }
 
-    fn told(&mut self, id: RequestId, update: Update) {
+    fn on_update(&mut self, id: RequestId, update: Update) {
         let Some(choice) = self.choices.get_mut(&id) else { return };
         match update {
             Update::Admitted { cached_tokens } => {

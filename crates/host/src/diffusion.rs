@@ -7,7 +7,7 @@ use rullama::CacheType;
 use rullama_api::{ApiError, GenerationEvent, GenerationRequest, Input, PromptText, ToolChoice};
 use rullama_runtime::{
     Denoiser, RuntimeError,
-    denoise::{Denoising, USUAL_BLOCKS, WriteOptions, Writing},
+    denoise::{DEFAULT_BLOCKS, Denoising, WriteOptions, Writing},
     generate::{ChatOptions, Prompt},
     options::resolve_seed,
 };
@@ -165,7 +165,7 @@ async fn write(
     let limit = request.options.num_predict.and_then(|tokens| usize::try_from(tokens).ok());
     let options = WriteOptions {
         denoise: denoiser.options(resolve_seed(seed, entropy()).into()),
-        blocks: if limit.is_some() { usize::MAX } else { USUAL_BLOCKS },
+        blocks: if limit.is_some() { usize::MAX } else { DEFAULT_BLOCKS },
         tokens: limit,
         stops: Vec::new(),
     };

@@ -23,7 +23,7 @@ pub const RAW_FRAME: usize = 640;
 /// Minimum samples for one frame of features.
 pub const SHORTEST: usize = 161;
 /// Maximum length in seconds: two hours already exceed any context.
-pub const MOST_SECONDS: u32 = 7_200;
+pub const MAX_SECONDS: u32 = 7_200;
 
 /// A mono audio clip at [`RATE`].
 #[derive(Debug, Clone, PartialEq)]

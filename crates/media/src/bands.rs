@@ -2,7 +2,7 @@
 
 /// Work from which starting threads pays, in operations.
 const WORTH_THREADS: usize = 1 << 20;
-const MOST_THREADS: usize = 16;
+const MAX_THREADS: usize = 16;
 
 /// Fills `out`, which has lines of `line` elements (the last may be shorter): `fill` gets a band of lines and the index of its first.
 /// Each band has its own thread if `steps`, the operations in all, are worth it.
@@ -14,7 +14,7 @@ pub(crate) fn in_bands<T: Send>(
 ) {
     // In browsers this is an error: there is one thread.
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let bands = if steps < WORTH_THREADS { 1 } else { cores.min(MOST_THREADS) };
+    let bands = if steps < WORTH_THREADS { 1 } else { cores.min(MAX_THREADS) };
     if bands == 1 {
         return fill(0, out);
     }

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use crate::MediaError;
 
 /// Maximum pixels of an image: 300 MB as RGB, 400 MB as RGBA.
-pub const MOST_PIXELS: u64 = 100_000_000;
+pub const MAX_PIXELS: u64 = 100_000_000;
 
 /// An image with eight bits per channel, row-major.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,8 +154,8 @@ fn check(width: u32, height: u32, bytes: usize, channels: u32) -> Result<(), Med
         return Err(MediaError::EmptyImage { width, height });
     }
     let pixels = u64::from(width) * u64::from(height);
-    if pixels > MOST_PIXELS {
-        return Err(MediaError::ImageTooLarge { width, height, limit: MOST_PIXELS });
+    if pixels > MAX_PIXELS {
+        return Err(MediaError::ImageTooLarge { width, height, limit: MAX_PIXELS });
     }
     if bytes as u64 != pixels * u64::from(channels) {
         return Err(MediaError::WrongLength { bytes, width, height, channels });

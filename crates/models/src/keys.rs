@@ -16,7 +16,7 @@ pub(crate) struct Keys<'a> {
 /// Largest accepted size: far above any model, far below overflow. Damaged files hold arbitrary values.
 const LARGEST: usize = 1 << 24;
 /// Largest accepted number of layers.
-const MOST_LAYERS: usize = 1024;
+const MAX_LAYERS: usize = 1024;
 
 impl Keys<'_> {
     pub(crate) fn key(&self, name: &str) -> String {
@@ -50,11 +50,11 @@ impl Keys<'_> {
         (name, head): (&str, usize),
         step: usize,
     ) -> Result<(), ModelError> {
-        if heads > Attention::MOST_HEADS {
+        if heads > Attention::MAX_HEADS {
             let why = "attention kernels support at most 256 heads";
             return Err(self.bad("attention.head_count", &heads, why));
         }
-        if head > 0 && head.is_multiple_of(step) && head <= Attention::MOST_HEAD {
+        if head > 0 && head.is_multiple_of(step) && head <= Attention::MAX_HEAD {
             return Ok(());
         }
         let why = match step {
@@ -107,7 +107,7 @@ impl Keys<'_> {
     /// Number of layers.
     pub(crate) fn layer_count(&self) -> Result<usize, ModelError> {
         let layers = self.positive("block_count")?;
-        if layers > MOST_LAYERS {
+        if layers > MAX_LAYERS {
             return Err(self.bad("block_count", &layers, "out of range, the file is damaged"));
         }
         Ok(layers)

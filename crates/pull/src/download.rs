@@ -110,7 +110,7 @@ fn fill(
         match transfer(remote, wanted, paths, options, status, file, parts) {
             Err(Failure::RangeIgnored) => {
                 // A server without ranges: the whole file in one part.
-                parts = fresh(wanted, paths, u64::MAX, file)?;
+                parts = new_parts(wanted, paths, u64::MAX, file)?;
                 transfer(remote, wanted, paths, options, status, file, parts)
             }
             result => result,
@@ -136,7 +136,7 @@ fn resume(
     }
 }
 
-fn fresh(
+fn new_parts(
     wanted: &Wanted,
     paths: &BlobPaths,
     size: u64,

@@ -6,7 +6,7 @@ use pollster::block_on;
 use rullama_chat::{Conversation, Message};
 use rullama_runtime::{
     Denoiser,
-    denoise::{Denoised, USUAL_BLOCKS, WriteOptions, Writing, Written},
+    denoise::{DEFAULT_BLOCKS, Denoised, WriteOptions, Writing, Written},
     generate::{ChatOptions, Done, Event},
     options::resolve_seed,
 };
@@ -41,7 +41,7 @@ pub struct DiffusionOptions {
 
 impl Default for DiffusionOptions {
     fn default() -> Self {
-        Self { raw: false, seed: -1, steps: None, blocks: USUAL_BLOCKS, tokens: None }
+        Self { raw: false, seed: -1, steps: None, blocks: DEFAULT_BLOCKS, tokens: None }
     }
 }
 

@@ -4,7 +4,7 @@ use pollster::block_on;
 use rullama_gguf::Gguf;
 use rullama_runtime::{
     Drafter,
-    session::{DraftOptions, DraftSource, USUAL_DRAFTS},
+    session::{DEFAULT_DRAFTS, DraftOptions, DraftSource},
 };
 
 use crate::{
@@ -64,7 +64,7 @@ impl Draft {
                 })
             }
         };
-        let most = most.unwrap_or(USUAL_DRAFTS);
+        let most = most.unwrap_or(DEFAULT_DRAFTS);
         let options = source.map(|source| DraftOptions { most, ..DraftOptions::new(source) });
         Ok(Drafting { options, unused })
     }

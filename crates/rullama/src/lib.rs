@@ -66,4 +66,4 @@ pub use rullama_runtime::{
     model::{CacheType, Progress, TablePlace},
     options::SamplingOptions,
 };
-pub use rullama_train::{Event as TrainEvent, Shaped};
+pub use rullama_train::{Event as TrainEvent, ScheduleShape};

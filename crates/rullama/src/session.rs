@@ -9,7 +9,7 @@ use rullama_runtime::{
     EncodedMedia, MediaEncoders, RuntimeError,
     generate::{ChatOptions, Generation, JsonFormat, Prompt, prompt_with},
     options::{SamplingOptions, resolve_seed},
-    session::{DraftCounts, DraftOptions, DraftSource, MOST_TOKENS},
+    session::{DraftCounts, DraftOptions, DraftSource, MAX_TOKENS},
 };
 use serde_json::Value;
 
@@ -224,7 +224,7 @@ impl Session {
             })?);
         }
         let longest = self.encoded.iter().map(EncodedMedia::longest).max().unwrap_or(0);
-        if longest > self.block.max(MOST_TOKENS) {
+        if longest > self.block.max(MAX_TOKENS) {
             self.block = longest;
             self.set_context(self.kv.context())?;
         }

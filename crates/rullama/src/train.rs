@@ -5,7 +5,7 @@ use std::path::Path;
 use pollster::block_on;
 use rullama_adapter::Adapter;
 use rullama_train::{
-    AdapterOptions, Dataset, Event, Run, RunOptions, Schedule, Settings, Shaped,
+    AdapterOptions, Dataset, Event, Run, RunOptions, Schedule, ScheduleShape, Settings,
     dataset::DataOptions, defaults, fresh,
 };
 
@@ -29,7 +29,7 @@ pub struct TrainOptions {
     /// Peak learning rate.
     pub rate: f64,
     /// Learning rate schedule after the warm-up.
-    pub schedule: Shaped,
+    pub schedule: ScheduleShape,
     /// Steps in which the learning rate rises from zero.
     pub warmup: u32,
     /// Decoupled weight decay.
@@ -70,7 +70,7 @@ impl Default for TrainOptions {
             steps: None,
             epochs: defaults::EPOCHS,
             rate: defaults::RATE,
-            schedule: Shaped::default(),
+            schedule: ScheduleShape::default(),
             warmup: 0,
             weight_decay: 0.0,
             clip: Some(1.0),

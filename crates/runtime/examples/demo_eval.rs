@@ -26,7 +26,7 @@ use rullama_source::{ByteSource, FileSource, MemorySource};
 use rullama_testkit::{DemoAnswer, DemoCase, FileKind, demo_cases, demo_media, demo_model};
 
 /// Longer than any correct reply.
-const MOST_TOKENS: i32 = 120;
+const MAX_TOKENS: i32 = 120;
 
 /// Skills and the required share of correct replies.
 const MARKS: [(&str, f64); 10] = [
@@ -126,7 +126,7 @@ impl Demo {
         let prompt = prompt_with(&self.model, &case.conversation, &media, ChatOptions::default())
             .expect("a prompt");
         let (mut options, _) = hinted_options(self.model.gguf());
-        options.num_predict = MOST_TOKENS;
+        options.num_predict = MAX_TOKENS;
         let mut generation =
             Generation::new(&mut self.session, &self.model, &prompt, &options, 0).expect("it fits");
         let mut answer = DemoAnswer::default();

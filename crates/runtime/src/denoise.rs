@@ -11,7 +11,7 @@ use rullama_models::gemma4::diffusion::DiffusionDefaults;
 
 pub use model::Denoiser;
 pub use session::Denoising;
-pub use write::{USUAL_BLOCKS, WriteOptions, Writing, Written};
+pub use write::{DEFAULT_BLOCKS, WriteOptions, Writing, Written};
 
 /// How a canvas is denoised.
 #[derive(Debug, Clone, Copy, PartialEq)]

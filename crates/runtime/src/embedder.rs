@@ -233,7 +233,7 @@ impl Embedder {
     ) -> Result<Vec<Vec<f32>>, RuntimeError> {
         let kept = dimensions.unwrap_or(self.config.out);
         if kept == 0 || kept > self.config.out {
-            return Err(RuntimeError::Dimensions { asked: kept, most: self.config.out });
+            return Err(RuntimeError::Dimensions { requested: kept, most: self.config.out });
         }
         for text in texts {
             self.check(text)?;
@@ -328,15 +328,12 @@ impl Embedder {
                 let rows = positions
                     .iter()
                     .flat_map(|position| &table[*position as usize * head..][..head]);
-                plan.write_numbers(rope, rows.copied().collect());
+                plan.write_f32(rope, rows.copied().collect());
                 plan.write_ids(spans_name, spans(&ranges, reach, tokens));
             }
         }
         if let Some(each) = config.per_layer {
-            plan.write_numbers(
-                EmbeddingInputs::IDENTITY_ROPE,
-                [1.0, 0.0].repeat(tokens * each / 2),
-            );
+            plan.write_f32(EmbeddingInputs::IDENTITY_ROPE, [1.0, 0.0].repeat(tokens * each / 2));
         }
         let mut pool = vec![0.0; slots * tokens];
         for (range, row) in ranges.iter().zip(pool.chunks_exact_mut(tokens)) {
@@ -346,7 +343,7 @@ impl Embedder {
                 Pooling::Last => row[range.end - 1] = 1.0,
             }
         }
-        plan.write_numbers(EmbeddingInputs::POOL, pool);
+        plan.write_f32(EmbeddingInputs::POOL, pool);
     }
 }
 

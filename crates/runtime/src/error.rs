@@ -173,10 +173,10 @@ pub enum RuntimeError {
         trained: usize,
     },
     /// The requested context is impossible.
-    #[error("a context of {asked} tokens is not possible: choose 1 to {trained}")]
+    #[error("a context of {requested} tokens is not possible: choose 1 to {trained}")]
     BadContext {
         /// Requested context.
-        asked: usize,
+        requested: usize,
         /// Tokens the model was trained for.
         trained: usize,
     },
@@ -219,10 +219,10 @@ pub enum RuntimeError {
     #[error("the file has no vocabulary, so it cannot tokenize text; give the model itself")]
     NoVocabulary,
     /// The requested number of dimensions is impossible.
-    #[error("{asked} dimensions are not possible: choose 1 to {most}")]
+    #[error("{requested} dimensions are not possible: choose 1 to {most}")]
     Dimensions {
         /// Requested dimensions.
-        asked: usize,
+        requested: usize,
         /// Dimensions of the model.
         most: usize,
     },

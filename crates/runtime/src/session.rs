@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use rullama_engine::executor::{Memory, Results};
 use rullama_models::decoder::{Config, Decoder, Pass, adapted_decoder};
 
-pub use draft::{DraftCounts, DraftOptions, DraftSource, DraftTrace, MOST_DRAFTS, USUAL_DRAFTS};
+pub use draft::{DEFAULT_DRAFTS, DraftCounts, DraftOptions, DraftSource, DraftTrace, MAX_DRAFTS};
 pub(crate) use lookup::look_up;
 pub(crate) use plans::SHORT_CONTEXT;
 pub(crate) use prepared::PreparedPass;
@@ -41,9 +41,9 @@ use crate::{
 /// Default context of a session.
 pub const DEFAULT_CONTEXT: usize = 4096;
 /// Maximum tokens of a pass.
-pub const MOST_TOKENS: usize = 512;
+pub const MAX_TOKENS: usize = 512;
 /// Maximum decode steps in flight; more would only delay a cancellation.
-pub const MOST_IN_FLIGHT: usize = 64;
+pub const MAX_IN_FLIGHT: usize = 64;
 
 /// Options of a session.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ pub struct SessionOptions {
     pub block: usize,
     /// Suppressed tokens, in addition to those of the file.
     pub suppress: Vec<u32>,
-    /// Decode steps in flight on a GPU, at most [`MOST_IN_FLIGHT`].
+    /// Decode steps in flight on a GPU, at most [`MAX_IN_FLIGHT`].
     pub in_flight: usize,
 }
 
@@ -67,7 +67,7 @@ impl Default for SessionOptions {
         Self {
             context: None,
             cache: CacheType::default(),
-            chunk: MOST_TOKENS,
+            chunk: MAX_TOKENS,
             block: 0,
             suppress: Vec::new(),
             in_flight: 3,
@@ -81,7 +81,7 @@ impl SessionOptions {
         Self {
             chunk: self.chunk.clamp(1, context),
             block: self.block.min(context),
-            in_flight: self.in_flight.clamp(1, MOST_IN_FLIGHT),
+            in_flight: self.in_flight.clamp(1, MAX_IN_FLIGHT),
             ..self.clone()
         }
     }
@@ -124,7 +124,7 @@ pub(crate) fn ring_slots(config: &Config, context: usize, chunk: usize) -> usize
 pub(crate) fn ring(config: &Config, context: usize, options: &SessionOptions) -> usize {
     let SessionOptions { chunk, block, in_flight, .. } = options.bounded(context);
     let block = if sees_blocks(config) { block } else { 0 };
-    ring_slots(config, context, chunk.max(in_flight).max(block).max(MOST_DRAFTS + 1))
+    ring_slots(config, context, chunk.max(in_flight).max(block).max(MAX_DRAFTS + 1))
 }
 
 /// Whether soft tokens of an image attend to each other bidirectionally: in models without per-layer inputs.
@@ -137,7 +137,7 @@ impl Session {
         let trained = model.config().context;
         let context = options.context.unwrap_or(DEFAULT_CONTEXT.min(trained));
         if context == 0 || context > trained {
-            return Err(RuntimeError::BadContext { asked: context, trained });
+            return Err(RuntimeError::BadContext { requested: context, trained });
         }
         model.config().check_cache(options.cache.into())?;
         let mut options = options.bounded(context);

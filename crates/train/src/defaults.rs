@@ -1,5 +1,5 @@
 //! Defaults shared by the program and browsers. Those of the optimizer are in [`Settings::default`](crate::Settings), the
-//! learning-rate schedule's in [`Shaped::default`](crate::Shaped).
+//! learning-rate schedule's in [`ScheduleShape::default`](crate::ScheduleShape).
 
 /// LoRA rank.
 pub const RANK: usize = 16;

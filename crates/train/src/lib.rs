@@ -21,5 +21,5 @@ pub use dataset::{Dataset, Example};
 pub use error::{LineError, TrainError};
 pub use memory::{Need, Shape};
 pub use run::{Event, Run, RunOptions, StepReport};
-pub use schedule::{Schedule, Shaped};
+pub use schedule::{Schedule, ScheduleShape};
 pub use trainer::{Batch, Settings, Trainer};

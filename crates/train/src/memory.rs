@@ -39,7 +39,7 @@ pub struct Need {
     /// Activations, scratch and parameters of the training and evaluation graphs.
     pub work: u64,
     /// Number of layers, from the first, whose activations are recomputed in the backward pass.
-    pub again: usize,
+    pub recomputed: usize,
 }
 
 impl Need {
@@ -62,7 +62,7 @@ pub(crate) fn need(
     let learning = TrainPass { dropout: settings.dropout, ..pass(model, slots, shape) };
     let graph = |pass: &TrainPass| train_graph(model.config(), model.catalog(), pass);
     let all = model.config().layers.len();
-    let longest = graph(&TrainPass { again: all, ..learning.clone() });
+    let longest = graph(&TrainPass { recomputed: all, ..learning.clone() });
     let least = work_bytes(&longest.graph);
     // Independent of the number of recomputed layers; scratch and parameters hardly depend on it.
     let device = model.device();
@@ -76,12 +76,12 @@ pub(crate) fn need(
         .iter()
         .map(|parameter| 4 * parameter.ty.bytes().next_multiple_of(BUFFER_ALIGNMENT))
         .sum();
-    let with = |again: usize| {
-        let work = match again == all {
+    let with = |recomputed: usize| {
+        let work = match recomputed == all {
             true => least,
-            false => work_bytes(&graph(&TrainPass { again, ..learning.clone() }).graph),
+            false => work_bytes(&graph(&TrainPass { recomputed, ..learning.clone() }).graph),
         };
-        Need { model: model.gpu_bytes(), adapter, work: work + fixed, again }
+        Need { model: model.gpu_bytes(), adapter, work: work + fixed, recomputed }
     };
     let Some(budget) = settings.memory else { return Ok(with(0)) };
     let most = with(all);
@@ -91,12 +91,12 @@ pub(crate) fn need(
     }
     // Binary search for the fewest recomputed layers: recomputing more needs less memory.
     let (mut low, mut best) = (0, most);
-    while low < best.again {
-        let middle = with((low + best.again) / 2);
+    while low < best.recomputed {
+        let middle = with((low + best.recomputed) / 2);
         if middle.total() <= budget {
             best = middle;
         } else {
-            low = middle.again + 1;
+            low = middle.recomputed + 1;
         }
     }
     Ok(best)
@@ -112,7 +112,7 @@ fn plan_bytes(graph: &Graph, device: &Device) -> u64 {
 
 /// The evaluation pass of a training pass: no gradients, no dropout.
 pub(crate) fn evaluation(pass: &TrainPass) -> TrainPass {
-    TrainPass { learns: false, dropout: 0.0, again: 0, ..pass.clone() }
+    TrainPass { learns: false, dropout: 0.0, recomputed: 0, ..pass.clone() }
 }
 
 /// The training pass with no layer recomputed and no dropout.
@@ -127,7 +127,7 @@ pub(crate) fn pass(model: &Model, slots: &[Slot], shape: Shape) -> TrainPass {
         table: model.table_resident(),
         adapters: adapted(slots),
         dropout: 0.0,
-        again: 0,
+        recomputed: 0,
         learns: true,
     }
 }

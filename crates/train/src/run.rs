@@ -310,7 +310,7 @@ fn sequences(
 fn reproducibility_key(options: &RunOptions) -> String {
     let RunOptions { schedule, settings, batch, pack, seed, .. } = options;
     let steps = match schedule.shape {
-        crate::Shaped::Constant => String::new(),
+        crate::ScheduleShape::Constant => String::new(),
         _ => format!(" over {} steps", schedule.steps),
     };
     format!(

@@ -2,7 +2,7 @@
 
 /// The learning rate's course after the warm-up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Shaped {
+pub enum ScheduleShape {
     /// Constant.
     Constant,
     /// Linear decay to zero.
@@ -20,7 +20,7 @@ pub struct Schedule {
     /// Steps of linear warm-up.
     pub warmup: u32,
     /// The course after the warm-up.
-    pub shape: Shaped,
+    pub shape: ScheduleShape,
     /// Total steps, including the warm-up.
     pub steps: u32,
 }
@@ -35,24 +35,24 @@ impl Schedule {
         let done = (f64::from(step - self.warmup) / f64::from(rest)).min(1.0);
         self.rate
             * match self.shape {
-                Shaped::Constant => 1.0,
-                Shaped::Linear => 1.0 - done,
-                Shaped::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * done).cos()),
+                ScheduleShape::Constant => 1.0,
+                ScheduleShape::Linear => 1.0 - done,
+                ScheduleShape::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * done).cos()),
             }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Schedule, Shaped};
+    use super::{Schedule, ScheduleShape};
 
     #[test]
     fn rates_warm_up_and_decay() {
         for (shape, warmup, wanted) in [
-            (Shaped::Constant, 0, [1.0, 1.0, 1.0, 1.0]),
-            (Shaped::Linear, 0, [1.0, 0.75, 0.5, 0.25]),
-            (Shaped::Linear, 2, [0.5, 1.0, 1.0, 0.5]),
-            (Shaped::Cosine, 2, [0.5, 1.0, 1.0, 0.5]),
+            (ScheduleShape::Constant, 0, [1.0, 1.0, 1.0, 1.0]),
+            (ScheduleShape::Linear, 0, [1.0, 0.75, 0.5, 0.25]),
+            (ScheduleShape::Linear, 2, [0.5, 1.0, 1.0, 0.5]),
+            (ScheduleShape::Cosine, 2, [0.5, 1.0, 1.0, 0.5]),
         ] {
             let schedule = Schedule { rate: 1.0, warmup, shape, steps: 4 };
             for (step, wanted) in (0..).zip(wanted) {
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_schedule_without_steps_stays_within_the_peak_rate() {
-        let schedule = Schedule { rate: 1.0, warmup: 3, shape: Shaped::Cosine, steps: 0 };
+        let schedule = Schedule { rate: 1.0, warmup: 3, shape: ScheduleShape::Cosine, steps: 0 };
         assert!((0..9).all(|step| (0.0..=1.0).contains(&schedule.rate_of(step))));
     }
 }

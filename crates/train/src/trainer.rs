@@ -108,7 +108,7 @@ impl Trainer {
         let slots: Vec<Slot> = pairs.iter().copied().map(Slot::of).collect();
         let need = need(model, &slots, shape, &settings)?;
         let pass = TrainPass {
-            again: need.again,
+            recomputed: need.recomputed,
             dropout: settings.dropout,
             ..pass(model, &slots, shape)
         };
@@ -172,7 +172,7 @@ impl Trainer {
     pub async fn gradients_of(&mut self, batch: Batch<'_>, seed: u32) -> Result<f64, TrainError> {
         let prepared = &self.learn;
         let targets: usize = batch.iter().map(|example| example.targets()).sum();
-        prepared.plan.write_numbers(TrainPass::SEED, vec![(targets.max(1) as f64).recip() as f32]);
+        prepared.plan.write_f32(TrainPass::SEED, vec![(targets.max(1) as f64).recip() as f32]);
         run(&self.model, prepared, &self.pass, &mut self.memory, batch, seed).await
     }
 
@@ -203,10 +203,10 @@ impl Trainer {
             gradient_scale: 1.0,
             step: self.steps + 1,
         };
-        self.update.write_numbers(SETTINGS, step.values().into());
+        self.update.write_f32(SETTINGS, step.values().into());
         if let Some(clip) = clip {
-            self.update.write_numbers(LIMIT, vec![clip]);
-            self.update.write_numbers(ZERO, vec![0.0]);
+            self.update.write_f32(LIMIT, vec![clip]);
+            self.update.write_f32(ZERO, vec![0.0]);
         }
         self.update.run(&Step::default())?;
         self.steps += 1;
@@ -339,7 +339,7 @@ fn write_positions(model: &Model, plan: &Plan, tokens: usize) {
     // Fits: a context has fewer than 2^24 tokens.
     for (input, table) in model.rope_tables(0..tokens as u32) {
         if plan.has(input) {
-            plan.write_numbers(input, table);
+            plan.write_f32(input, table);
         }
     }
 }
@@ -361,7 +361,7 @@ async fn run(
         let mut ids = example.ids[..count].to_vec();
         if let Some(mut rows) = model.table_rows(&ids).await? {
             rows.resize(pass.tokens * model.config().table_width(), 0.0);
-            plan.write_numbers(Inputs::PER_LAYER, rows);
+            plan.write_f32(Inputs::PER_LAYER, rows);
         }
         ids.resize(pass.tokens, 0);
         plan.write_ids(Inputs::IDS, ids);

@@ -6,7 +6,7 @@ use js_sys::Function;
 use rullama_chat::{Conversation, Message};
 use rullama_engine::executor;
 use rullama_runtime::{
-    denoise::{Denoised, USUAL_BLOCKS, WriteOptions, Writing},
+    denoise::{DEFAULT_BLOCKS, Denoised, WriteOptions, Writing},
     generate::{ChatOptions, Prompt},
     model::CacheType,
     options::SamplingOptions,
@@ -73,7 +73,7 @@ impl Denoiser {
         info["canvas"] = json!(self.inner.config().canvas);
         info["defaults"]["steps"] = json!(defaults.steps);
         info["defaults"]["entropyBound"] = json!(defaults.entropy_bound);
-        info["defaults"]["blocks"] = json!(USUAL_BLOCKS);
+        info["defaults"]["blocks"] = json!(DEFAULT_BLOCKS);
         info.to_string()
     }
 
@@ -170,7 +170,7 @@ impl Request {
         let bound = self.denoising.entropy_bound;
         denoise.schedule.entropy_bound = bound.unwrap_or(denoise.schedule.entropy_bound);
         let tokens = usize::try_from(sampling.num_predict).ok();
-        let blocks = self.denoising.blocks.unwrap_or(USUAL_BLOCKS);
+        let blocks = self.denoising.blocks.unwrap_or(DEFAULT_BLOCKS);
         WriteOptions { denoise, blocks, tokens, stops: sampling.stop }
     }
 }

@@ -2,7 +2,7 @@
 
 use rullama_runtime::{
     Drafter,
-    session::{DraftCounts, DraftOptions, DraftSource, USUAL_DRAFTS},
+    session::{DEFAULT_DRAFTS, DraftCounts, DraftOptions, DraftSource},
 };
 use serde_json::{Value, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -34,7 +34,7 @@ impl Model {
 
 impl Model {
     fn set_drafts(&self, source: DraftSource, tokens: Option<usize>, always: bool) {
-        let most = tokens.unwrap_or(USUAL_DRAFTS);
+        let most = tokens.unwrap_or(DEFAULT_DRAFTS);
         let options = DraftOptions { most, adapt: !always, ..DraftOptions::new(source) };
         *self.drafts.borrow_mut() = Some(options);
     }

@@ -160,7 +160,7 @@ mod tests {
             (no_kernel.into(), "unsupported_model"),
             (RuntimeError::Cancelled, "cancelled"),
             (RuntimeError::EmptyPrompt, "bad_options"),
-            (RuntimeError::BadContext { asked: 0, trained: 1 }, "bad_options"),
+            (RuntimeError::BadContext { requested: 0, trained: 1 }, "bad_options"),
             (RuntimeError::ContextFull { tokens: 2, context: 1, trained: 1 }, "context_full"),
             (EngineError::DeviceLost.into(), "device_lost"),
             (EngineError::Timeout.into(), "device_lost"),

@@ -5,8 +5,8 @@ use std::{cell::RefCell, rc::Rc};
 use js_sys::{Function, Uint8Array};
 use rullama_adapter::Adapter;
 use rullama_train::{
-    AdapterOptions, Checkpoint, Dataset, Event, Example, Run, RunOptions, Schedule, Settings,
-    Shaped,
+    AdapterOptions, Checkpoint, Dataset, Event, Example, Run, RunOptions, Schedule, ScheduleShape,
+    Settings,
     dataset::{BadLine, DataOptions, TextSpan, largest, preview},
     defaults, fresh,
 };
@@ -105,9 +105,9 @@ impl TrainRequest {
                 rate: self.learning_rate,
                 warmup: self.warmup,
                 shape: match self.schedule {
-                    Form::Cosine => Shaped::Cosine,
-                    Form::Linear => Shaped::Linear,
-                    Form::Constant => Shaped::Constant,
+                    Form::Cosine => ScheduleShape::Cosine,
+                    Form::Linear => ScheduleShape::Linear,
+                    Form::Constant => ScheduleShape::Constant,
                 },
                 steps: self.steps.unwrap_or_else(by_epochs),
             },
@@ -220,7 +220,7 @@ impl Model {
             "adapter": need.adapter,
             "work": need.work,
             "gpu": need.total(),
-            "layersComputedTwice": need.again,
+            "layersComputedTwice": need.recomputed,
         });
         Ok(())
     }

@@ -22,7 +22,7 @@ pub(super) fn arguments(field: Option<Field>) -> Result<Value, ApiError> {
 }
 
 /// More than any model emits; lists are searched linearly.
-const MOST_CALLS: usize = 1024;
+const MAX_CALLS: usize = 1024;
 
 /// A call without a result yet.
 struct Pending {
@@ -40,7 +40,7 @@ pub(super) fn match_results(messages: &mut [Message]) -> Result<(), ApiError> {
     let mut pending: Vec<Pending> = Vec::new();
     for (index, message) in messages.iter_mut().enumerate() {
         if message.role != "tool" {
-            if message.tool_calls.len() > MOST_CALLS {
+            if message.tool_calls.len() > MAX_CALLS {
                 return Err(ApiError::field("tool_calls", "a list of at most 1024 calls"));
             }
             let ids: Vec<_> = message.tool_calls.iter().map(|call| call.id.clone()).collect();

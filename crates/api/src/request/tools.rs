@@ -7,12 +7,12 @@ use crate::fields::{Field, Fields};
 use crate::{ApiError, ToolChoice};
 
 /// More than any client declares; lists are searched linearly.
-const MOST_TOOLS: usize = 1024;
+const MAX_TOOLS: usize = 1024;
 
 /// Refuses excessively long lists.
 pub(super) fn check_count(tools: &[Tool]) -> Result<(), ApiError> {
     match tools.len() {
-        0..=MOST_TOOLS => Ok(()),
+        0..=MAX_TOOLS => Ok(()),
         _ => Err(ApiError::field("tools", "a list of at most 1024 tools")),
     }
 }

@@ -7,7 +7,7 @@ use pollster::block_on;
 use rullama_engine::graph::Cost;
 use rullama_runtime::{
     Session,
-    session::{DeviceSampling, DraftCounts, DraftOptions, MOST_DRAFTS},
+    session::{DeviceSampling, DraftCounts, DraftOptions, MAX_DRAFTS},
 };
 
 /// Steps queued to measure the host time.
@@ -163,7 +163,7 @@ impl Bench {
     /// tokens compared.
     pub(super) fn bit_identical(&mut self) -> Result<(usize, usize)> {
         let vocabulary = self.session.model().config().vocabulary;
-        let tokens = MOST_DRAFTS.min(self.ids.len());
+        let tokens = MAX_DRAFTS.min(self.ids.len());
         self.session.rewind(0);
         let mut single = Vec::new();
         for id in &self.ids[..tokens] {
@@ -204,7 +204,7 @@ impl Bench {
 }
 
 /// Tokens of a profiled prefill pass.
-pub(super) const CHUNK: usize = rullama_runtime::session::MOST_TOKENS;
+pub(super) const CHUNK: usize = rullama_runtime::session::MAX_TOKENS;
 
 /// Pseudo-random ids, the same in every run, so that expert routing sees no pattern.
 fn ids(count: usize, vocabulary: u64) -> Vec<u32> {

@@ -135,7 +135,7 @@ impl Chat {
         }
         if verbose {
             let mut block = timing::block(&answer.done, &answer.times, self.gpu_bytes());
-            if let Some(told) = draft::told(self.session.kv()) {
+            if let Some(told) = draft::summary(self.session.kv()) {
                 block.push_str(&format!("{:<21} {told}\n", "drafts:"));
             }
             note_block(&block);

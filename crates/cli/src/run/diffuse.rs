@@ -9,7 +9,7 @@ use rullama_chat::{Conversation, Message};
 use rullama_gguf::Gguf;
 use rullama_runtime::{
     Denoiser,
-    denoise::{Denoised, USUAL_BLOCKS, WriteOptions, Writing, Written},
+    denoise::{DEFAULT_BLOCKS, Denoised, WriteOptions, Writing, Written},
     generate::{ChatOptions, Event, Finish, Prompt},
     model::{CacheType, hinted_options},
     options::{SamplingOptions, resolve_seed},
@@ -38,7 +38,7 @@ pub(crate) struct CanvasArgs {
     #[arg(long, value_name = "NATS")]
     entropy_bound: Option<f32>,
     /// Maximum blocks to generate
-    #[arg(long, value_name = "N", default_value_t = USUAL_BLOCKS)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_BLOCKS)]
     blocks: usize,
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
     let (median, need) = (times[times.len() / 2], trainer.need());
     let peak = match model.device() {
         Device::Cpu => 0,
-        Device::Gpu(gpu) => gpu.held().most,
+        Device::Gpu(gpu) => gpu.allocated().peak,
     };
     let speed = test.tokens as f64 / median;
     if test.json {
@@ -77,7 +77,7 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
             "prepare_seconds": prepared,
             "gpu_bytes": peak, "model_bytes": need.model,
             "adapter_bytes": need.adapter, "work_bytes": need.work,
-            "layers_computed_twice": need.again,
+            "layers_computed_twice": need.recomputed,
         }));
     }
     if test.profile
@@ -94,7 +94,7 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
         bytes(need.model),
         bytes(need.adapter),
         bytes(need.work),
-        need.again,
+        need.recomputed,
         model.config().layers.len(),
     ))
 }

@@ -28,7 +28,7 @@ impl Screen {
                 bytes(need.model),
                 bytes(need.adapter),
                 bytes(need.work),
-                need.again,
+                need.recomputed,
             ));
         }
         let style =
@@ -99,7 +99,7 @@ pub(super) fn report(
             "early": early,
             "evaluations": run.evaluations(),
             "gpu_bytes": run.trainer().gpu_bytes(),
-            "layers_computed_twice": run.trainer().need().again,
+            "layers_computed_twice": run.trainer().need().recomputed,
             "out": folder.file("").display().to_string(),
         }));
     }

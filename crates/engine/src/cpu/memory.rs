@@ -172,7 +172,7 @@ impl<'a> CpuCall<'a> {
     }
 
     /// All elements of input `i`, decoded if it is a weight: for norms, scales and other short weights.
-    pub fn numbers(&self, i: usize) -> Vec<f32> {
+    pub fn decoded(&self, i: usize) -> Vec<f32> {
         match &*self.borrow(self.node.inputs[i]) {
             Data::F32(values) => values.clone(),
             Data::U32(_) => panic!("input {i} holds ids, not f32 values"),

@@ -93,7 +93,7 @@ impl Plan {
     ///
     /// # Panics
     /// If the graph has no such input.
-    pub fn write_numbers(&self, name: &str, values: Vec<f32>) {
+    pub fn write_f32(&self, name: &str, values: Vec<f32>) {
         match self {
             Self::Cpu(plan) => plan.write(name, Data::F32(values)),
             Self::Gpu(plan) => plan.write(name, bytemuck::cast_slice(&values)),

@@ -4,11 +4,11 @@ use std::{cell::Cell, ops::Deref, rc::Rc};
 
 /// Bytes of all buffers on a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct Allocated {
     /// Bytes of the buffers that exist now.
     pub now: u64,
     /// The peak so far.
-    pub most: u64,
+    pub peak: u64,
 }
 
 /// A reference-counted buffer, destroyed with its last reference: in a browser, dropping a wgpu buffer leaves its memory to the garbage
@@ -19,23 +19,23 @@ pub struct Buffer(Rc<Destroyed>);
 #[derive(Debug)]
 struct Destroyed {
     buffer: wgpu::Buffer,
-    held: Rc<Cell<Held>>,
+    allocated: Rc<Cell<Allocated>>,
 }
 
 impl Drop for Destroyed {
     fn drop(&mut self) {
         self.buffer.destroy();
-        let Held { now, most } = self.held.get();
-        self.held.set(Held { now: now.saturating_sub(self.buffer.size()), most });
+        let Allocated { now, peak } = self.allocated.get();
+        self.allocated.set(Allocated { now: now.saturating_sub(self.buffer.size()), peak });
     }
 }
 
 impl Buffer {
-    pub(super) fn new(buffer: wgpu::Buffer, held: &Rc<Cell<Held>>) -> Self {
-        let Held { now, most } = held.get();
+    pub(super) fn new(buffer: wgpu::Buffer, allocated: &Rc<Cell<Allocated>>) -> Self {
+        let Allocated { now, peak } = allocated.get();
         let now = now + buffer.size();
-        held.set(Held { now, most: most.max(now) });
-        Self(Rc::new(Destroyed { buffer, held: held.clone() }))
+        allocated.set(Allocated { now, peak: peak.max(now) });
+        Self(Rc::new(Destroyed { buffer, allocated: allocated.clone() }))
     }
 
     /// Bytes on the device.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    Buffer, DeviceFacts, Held, MatrixInt8, MatrixUnits, States,
+    Allocated, Buffer, DeviceFacts, MatrixInt8, MatrixUnits, States,
     pipelines::Pipelines,
     readback::{self, StagingPool},
 };
@@ -40,7 +40,7 @@ pub struct Gpu {
     pub(super) pipelines: Rc<Pipelines>,
     pub(super) staging: Rc<StagingPool>,
     pub(super) traffic: Rc<Cell<Traffic>>,
-    held: Rc<Cell<Held>>,
+    allocated: Rc<Cell<Allocated>>,
 }
 
 /// Which adapter to open, and facts about it that wgpu does not report. In browsers wgpu knows neither names nor types of adapters nor
@@ -164,7 +164,7 @@ impl Gpu {
             pipelines: Rc::default(),
             staging: Rc::default(),
             traffic: Rc::default(),
-            held: Rc::default(),
+            allocated: Rc::default(),
         })
     }
 
@@ -214,8 +214,8 @@ impl Gpu {
     }
 
     /// Bytes of all buffers on the device: weights, caches, activations, staging.
-    pub fn held(&self) -> Held {
-        self.held.get()
+    pub fn allocated(&self) -> Allocated {
+        self.allocated.get()
     }
 
     /// Submits commands to the device.
@@ -309,7 +309,7 @@ impl Gpu {
         };
         let buffer = self.device.create_buffer(&descriptor);
         match scope.pop().await {
-            None => Ok(Buffer::new(buffer, &self.held)),
+            None => Ok(Buffer::new(buffer, &self.allocated)),
             Some(_) => Err(EngineError::OutOfMemory { what: label.into(), bytes }),
         }
     }

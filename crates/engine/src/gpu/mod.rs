@@ -23,7 +23,7 @@ mod slabs;
 mod split_kv;
 mod weights;
 
-pub use buffer::{Buffer, Held};
+pub use buffer::{Allocated, Buffer};
 pub use call::GpuCall;
 pub use compiler::{Compiling, KernelSource, PipelineCompiler};
 pub use compose::{Dialect, compose};

@@ -25,7 +25,7 @@ pub(crate) fn walk(
     wrt: &[Value],
 ) -> Vec<Option<Value>> {
     let mut walk = Gradients { known: gradients, wrt: wrt.iter().copied().collect() };
-    walk.back_over(graph, nodes);
+    walk.backward(graph, nodes);
     wrt.iter().map(|value| walk.of(*value)).collect()
 }
 
@@ -48,7 +48,7 @@ impl Gradients {
     }
 
     /// Appends the gradients of the inputs of these nodes to the graph.
-    pub fn back_over(&mut self, graph: &mut Graph, nodes: Range<usize>) {
+    pub fn backward(&mut self, graph: &mut Graph, nodes: Range<usize>) {
         let leads = leads_to(graph, &self.wrt);
         for index in nodes.rev() {
             let node = &graph.nodes()[index];
@@ -73,11 +73,11 @@ impl Gradients {
         }
     }
 
-    /// Like [`Self::back_over`] for nodes whose results are no longer kept: they are recomputed from their inputs first.
+    /// Like [`Self::backward`] for nodes whose results are no longer kept: they are recomputed from their inputs first.
     ///
     /// # Panics
     /// If one of the nodes writes a state, which must not happen twice.
-    pub fn back_over_again(&mut self, graph: &mut Graph, nodes: Range<usize>) {
+    pub fn backward_recomputed(&mut self, graph: &mut Graph, nodes: Range<usize>) {
         let first = graph.nodes().len();
         let mut recomputed: HashMap<Value, Value> = HashMap::new();
         for index in nodes {
@@ -92,7 +92,7 @@ impl Gradients {
         let known: Vec<(Value, Value)> = known.collect();
         self.known.extend(known);
         let nodes = first..graph.nodes().len();
-        self.back_over(graph, nodes);
+        self.backward(graph, nodes);
     }
 }
 

@@ -68,7 +68,7 @@ pub use attention::{
 };
 pub use block_diffusion::{CanvasAccept, CanvasSoftmax, CanvasTokens};
 pub use columns::{JoinColumns, SplitColumns};
-pub use convolution::{ConvolveHalf, ConvolvePast};
+pub use convolution::{ConvolveCausal, ConvolveStride2};
 pub use cross_entropy::{CrossEntropy, CrossEntropyGrad, MASKED};
 pub use dropout::Dropout;
 pub use elementwise::{Activation, Elementwise};

@@ -19,7 +19,7 @@ const GROUP: usize = 256;
 /// Workgroups: enough to fill the largest device several times over.
 const GROUPS: usize = 4096;
 /// Maximum buffer size: far more than any cache, less than the memory of small devices.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// Bytes per second of a kernel that only reads, the best of several runs.
 ///
@@ -27,7 +27,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// If the device fails or has no memory for the buffer.
 pub async fn read_bandwidth(gpu: &Gpu, clock: &Clock<'_>) -> Result<f64, EngineError> {
     // A software renderer would take seconds for a buffer that a GPU reads in a millisecond.
-    let most = if gpu.is_software() { 64 << 20 } else { MOST_BYTES };
+    let most = if gpu.is_software() { 64 << 20 } else { MAX_BYTES };
     let values = usize::try_from(most.min(gpu.facts().binding_bytes) / 4).unwrap_or(usize::MAX);
     let mut graph = Graph::new();
     let x = graph.input("x", Type::f32([values / GROUP * GROUP]));

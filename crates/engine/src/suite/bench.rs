@@ -17,7 +17,7 @@ const WARM_UP: Duration = Duration::from_millis(200);
 /// Time for which a case is measured, about.
 const MEASURED_TIME: Duration = Duration::from_millis(400);
 /// Maximum runs of a case; the minimum is three.
-const MOST_RUNS: usize = 50;
+const MAX_RUNS: usize = 50;
 
 /// The measurement of one operation of a case.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ pub(super) async fn time(
     }
     let mut runs = Vec::new();
     let start = clock();
-    while runs.len() < 3 || (runs.len() < MOST_RUNS && clock() - start < MEASURED_TIME) {
+    while runs.len() < 3 || (runs.len() < MAX_RUNS && clock() - start < MEASURED_TIME) {
         let before = clock();
         let timings = plan.profile(step).await?;
         if timings.is_empty() {
@@ -136,7 +136,7 @@ async fn time_chain(
     }
     let mut times = Vec::new();
     let start = clock();
-    while times.len() < 3 || (times.len() < MOST_RUNS && clock() - start < MEASURED_TIME) {
+    while times.len() < 3 || (times.len() < MAX_RUNS && clock() - start < MEASURED_TIME) {
         let before = clock();
         let on_device = plan.time(step).await?;
         plan.read(result).await?;

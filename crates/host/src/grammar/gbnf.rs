@@ -15,10 +15,10 @@ use super::lark::{escaped, literal};
 const DEEPEST: usize = 64;
 
 /// Rules may name each other in a chain of this length.
-const MOST_RULES: usize = 1024;
+const MAX_RULES: usize = 1024;
 
 /// As in llama.cpp: more repetitions make grammars too large.
-const MOST_REPEATS: u32 = 2000;
+const MAX_REPEATS: u32 = 2000;
 
 /// Why a grammar cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,7 +48,7 @@ pub(super) fn to_lark(gbnf: &str) -> Result<String, GbnfError> {
     let mut rules: Vec<(String, Alternatives)> = Vec::new();
     parser.space(true);
     while parser.rest.peek().is_some() {
-        if rules.len() == MOST_RULES {
+        if rules.len() == MAX_RULES {
             return Err(parser.wrong("at most 1024 rules"));
         }
         rules.push(parser.rule()?);
@@ -250,7 +250,7 @@ impl Parser<'_> {
         let mut count = None;
         while let Some(digit) = self.rest.peek().and_then(|c| c.to_digit(10)) {
             let next = count.unwrap_or(0) * 10 + digit;
-            if next > MOST_REPEATS {
+            if next > MAX_REPEATS {
                 return Err(self.wrong("at most 2000 repetitions"));
             }
             count = Some(next);

@@ -3,8 +3,8 @@
 use rullama_api::ApiError;
 
 /// Longer grammars, and those with more rules or deeper groups, take llguidance too much time or too much of the stack.
-const MOST_BYTES: usize = 64 << 10;
-const MOST_LINES: usize = 1024;
+const MAX_BYTES: usize = 64 << 10;
+const MAX_LINES: usize = 1024;
 const DEEPEST: usize = 64;
 
 /// A grammar of a request, if it is of a reasonable size.
@@ -19,7 +19,7 @@ pub(super) fn checked(grammar: &str) -> Result<&str, ApiError> {
         }
         deepest = deepest.max(depth);
     }
-    if grammar.len() > MOST_BYTES || grammar.lines().count() > MOST_LINES || deepest > DEEPEST {
+    if grammar.len() > MAX_BYTES || grammar.lines().count() > MAX_LINES || deepest > DEEPEST {
         let message = "this grammar is not supported: it may have at most 64 kB, 1024 lines and 64 nested groups";
         return Err(ApiError::Invalid { message: message.to_owned() });
     }

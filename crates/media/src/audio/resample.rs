@@ -9,7 +9,7 @@ use rubato::{
     audioadapter_buffers::direct::InterleavedSlice,
 };
 
-use super::{MOST_SECONDS, RATE};
+use super::{MAX_SECONDS, RATE};
 use crate::MediaError;
 
 /// Supported sample rates in Hz.
@@ -19,7 +19,7 @@ const CHUNK: usize = 1024;
 /// Filter length in samples; a shorter one attenuates frequencies just below 8 kHz.
 const FILTER: usize = 128;
 /// Maximum samples of the result.
-const MOST_SAMPLES: usize = MOST_SECONDS as usize * RATE as usize;
+const MAX_SAMPLES: usize = MAX_SECONDS as usize * RATE as usize;
 
 /// Mixes interleaved samples, pushed in pieces, down to mono at [`RATE`].
 pub(super) struct Mixer {
@@ -65,8 +65,8 @@ impl Mixer {
         }
         let frames = samples.chunks_exact(self.channels);
         self.frames += frames.len() as u64;
-        if self.frames > u64::from(MOST_SECONDS) * u64::from(self.rate) {
-            return Err(MediaError::TooLong { limit: MOST_SECONDS });
+        if self.frames > u64::from(MAX_SECONDS) * u64::from(self.rate) {
+            return Err(MediaError::TooLong { limit: MAX_SECONDS });
         }
         let channels = self.channels as f32;
         for frame in frames {
@@ -110,7 +110,7 @@ impl Mixer {
         };
         let needed = self.done.len() + resampled.len();
         if needed > self.done.capacity() {
-            let capacity = (2 * needed).min(MOST_SAMPLES).max(needed);
+            let capacity = (2 * needed).min(MAX_SAMPLES).max(needed);
             self.done.reserve_exact(capacity - self.done.len());
         }
         self.done.extend_from_slice(resampled);

@@ -10,7 +10,7 @@ const IDENTIFICATION: usize = 30;
 const SETUP: &[u8] = b"\x05vorbis";
 const SYNC: u32 = 0x56_4342;
 /// Memory limit: several times what encoders' files need.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 /// Bytes of an entry in the decoder's tables: length, code word, value and tree.
 const ENTRY_BYTES: u64 = 24;
 
@@ -19,7 +19,7 @@ const ENTRY_BYTES: u64 = 24;
 /// # Errors
 /// If they would. Other damage is reported by the decoder.
 pub(super) fn check(headers: &[u8]) -> Result<(), MediaError> {
-    if unpacked(headers) > MOST_BYTES {
+    if unpacked(headers) > MAX_BYTES {
         let reason = "its codebooks are too large".into();
         return Err(MediaError::BadAudio { reason });
     }
@@ -179,7 +179,7 @@ mod tests {
         // After the codebooks comes one time transform, which is zero.
         assert_eq!((bits.read(6), bits.read(16)), (Some(0), Some(0)));
         let bytes = unpacked(&headers);
-        assert!((10_000..MOST_BYTES / 4).contains(&bytes), "{bytes}");
+        assert!((10_000..MAX_BYTES / 4).contains(&bytes), "{bytes}");
     }
 
     #[test]

@@ -4,22 +4,22 @@ use std::io::Cursor;
 
 use image::{DynamicImage, ImageDecoder, ImageReader, Limits};
 
-use super::{Image, MOST_PIXELS};
+use super::{Image, MAX_PIXELS};
 use crate::MediaError;
 
-/// Memory limit of a decoder: [`MOST_PIXELS`] of four bytes, and as much again for its own buffers.
-const MOST_BYTES: u64 = MOST_PIXELS * 8;
+/// Memory limit of a decoder: [`MAX_PIXELS`] of four bytes, and as much again for its own buffers.
+const MAX_BYTES: u64 = MAX_PIXELS * 8;
 
 pub(super) fn decode(file: &[u8]) -> Result<Image, MediaError> {
     let mut reader =
         ImageReader::new(Cursor::new(file)).with_guessed_format().map_err(|error| bad(&error))?;
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MOST_BYTES);
+    limits.max_alloc = Some(MAX_BYTES);
     reader.limits(limits);
     let mut decoder = reader.into_decoder().map_err(|error| bad(&error))?;
     let (width, height) = decoder.dimensions();
-    if u64::from(width) * u64::from(height) > MOST_PIXELS {
-        return Err(MediaError::ImageTooLarge { width, height, limit: MOST_PIXELS });
+    if u64::from(width) * u64::from(height) > MAX_PIXELS {
+        return Err(MediaError::ImageTooLarge { width, height, limit: MAX_PIXELS });
     }
     // Cameras store sensor rows and an EXIF orientation.
     let orientation = decoder.orientation().ok();

@@ -8,7 +8,7 @@ use super::{Size, with_alpha};
 use crate::bands::in_bands;
 
 /// Maximum fractional bits of a weight.
-const MOST_BITS: u32 = 22;
+const MAX_BITS: u32 = 22;
 /// Bound of a fixed-point weight: 15 bits and a sign.
 const LARGEST_WEIGHT: f64 = 32768.0;
 const CHANNELS: usize = 3;
@@ -131,7 +131,7 @@ fn axis(from: u32, to: u32, filter: Filter) -> Axis {
     let largest = exact.iter().flat_map(|(_, weights)| weights).fold(0.0_f64, |a, b| a.max(*b));
     // The most fractional bits with which the largest weight fits 15 bits and a sign.
     let fits = |bits: &u32| (largest * f64::from(1_u32 << bits)).round() < LARGEST_WEIGHT;
-    let bits = (1..=MOST_BITS).rev().find(fits).unwrap_or(1);
+    let bits = (1..=MAX_BITS).rev().find(fits).unwrap_or(1);
     let scale = f64::from(1_u32 << bits);
     let taps = exact.into_iter().map(|(first, weights)| Taps {
         first,

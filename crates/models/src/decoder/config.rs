@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn messages_name_the_kernels_limits() {
         assert_eq!((Attention::HEAD_STEP, Attention::ENCODER_HEAD_STEP), (16, 8));
-        assert_eq!((Attention::MOST_HEADS, Attention::MOST_HEAD), (256, 512));
-        assert_eq!((Router::MOST_EXPERTS, Router::MOST_CHOSEN), (256, 16));
+        assert_eq!((Attention::MAX_HEADS, Attention::MAX_HEAD), (256, 512));
+        assert_eq!((Router::MAX_EXPERTS, Router::MAX_CHOSEN), (256, 16));
     }
 }

@@ -32,7 +32,7 @@ pub struct TrainPass {
     /// Dropout rate of adapter inputs.
     pub dropout: f32,
     /// Number of first layers that are recomputed in the backward pass (gradient checkpointing): only their input is kept.
-    pub again: usize,
+    pub recomputed: usize,
     /// Whether gradients are computed; otherwise only the loss.
     pub learns: bool,
 }
@@ -153,7 +153,7 @@ fn head(
         b.graph.accumulate(total, loss);
         let Some(seed) = seed else { continue };
         let mut gradients = Gradients::new([(loss, seed)], &[h]);
-        gradients.back_over(&mut b.graph, nodes);
+        gradients.backward(&mut b.graph, nodes);
         let dh = gradients.of(h).expect("the loss depends on the stream");
         sum = Some(match sum {
             Some(sum) => b.graph.add(sum, dh),
@@ -175,10 +175,10 @@ fn backward(
     let mut gradients = Gradients::new([(h, dh)], &wrt);
     let mut open: Vec<&(Parameter, Value)> = parameters.iter().collect();
     for (index, nodes) in layers.iter().enumerate().rev() {
-        if index < pass.again {
-            gradients.back_over_again(graph, nodes.clone());
+        if index < pass.recomputed {
+            gradients.backward_recomputed(graph, nodes.clone());
         } else {
-            gradients.back_over(graph, nodes.clone());
+            gradients.backward(graph, nodes.clone());
         }
         let inside = format!("blk.{index}.");
         let (done, rest): (Vec<_>, Vec<_>) =
@@ -187,7 +187,7 @@ fn backward(
         accumulate_gradients(graph, &gradients, &done);
     }
     let before = 0..layers.first().map_or(0, |layer| layer.start);
-    gradients.back_over(graph, before);
+    gradients.backward(graph, before);
     accumulate_gradients(graph, &gradients, &open);
 }
 

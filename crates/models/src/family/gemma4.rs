@@ -139,14 +139,14 @@ impl Keys<'_> {
 
     fn experts(&self, count: usize) -> Result<Experts, ModelError> {
         let used = self.positive("expert_used_count")?;
-        if count > Router::MOST_EXPERTS {
+        if count > Router::MAX_EXPERTS {
             return Err(self.bad(
                 "expert_count",
                 &count,
                 "the router supports at most 256 experts",
             ));
         }
-        if used > Router::MOST_CHOSEN {
+        if used > Router::MAX_CHOSEN {
             let why = "the router selects at most 16 experts per token";
             return Err(self.bad("expert_used_count", &used, why));
         }

@@ -97,7 +97,7 @@ impl ClampedBuild<'_> {
     ) -> (Option<Value>, Vec<Slice>) {
         let stacked: Vec<Stacked> = names.iter().map(|name| self.stacked(name)).collect();
         let rows: usize = stacked.iter().map(|tensor| tensor.rows).sum();
-        let stackable = rows <= self.max_rows && Stacked::may_be_one(&stacked);
+        let stackable = rows <= self.max_rows && Stacked::can_be_fused(&stacked);
         // `stack` adds the weight to the graph: call it only if the weight is used.
         match stackable.then(|| self.b.stack(names)).flatten() {
             Some((weight, _)) => {

@@ -19,7 +19,7 @@ const POSITIONS: &str = "image_size, patch_size and embedding_length";
 /// Patches per soft token along each axis, where the file does not say.
 const POOL: usize = 4;
 /// Largest accepted number of patches along an axis; the released models have 64.
-const MOST_PATCHES: usize = 256;
+const MAX_PATCHES: usize = 256;
 
 /// Configuration of a SigLIP encoder with Gemma 3's projector.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,7 +185,7 @@ impl SiglipConfig {
             return Err(keys.bad("patch_size", &self.patch, why));
         }
         let across = self.side / self.patch;
-        if across > MOST_PATCHES || !across.is_multiple_of(self.pool) {
+        if across > MAX_PATCHES || !across.is_multiple_of(self.pool) {
             let why = "an image must have at most 256 patches along an axis, in whole soft tokens";
             return Err(keys.bad("image_size", &self.side, why));
         }

@@ -44,7 +44,7 @@ impl Model {
             Plan::new(fold.graph, &self.0.weights.with(own), &mut Memory::new(self.device()))
                 .await?;
         for a in decoder.folded.iter().flat_map(|group| &group.a) {
-            plan.write_numbers(a, down(a));
+            plan.write_f32(a, down(a));
         }
         let values: Vec<_> = fold.outputs.concat();
         let folded = plan.run_reading(&Step::default(), &values).await?.wait().await?;

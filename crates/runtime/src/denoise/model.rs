@@ -147,7 +147,7 @@ impl Denoiser {
         let trained = self.0.config.decoder.context;
         let context = context.unwrap_or(DEFAULT_CONTEXT.min(trained));
         if context <= self.0.config.canvas || context > trained {
-            return Err(RuntimeError::BadContext { asked: context, trained });
+            return Err(RuntimeError::BadContext { requested: context, trained });
         }
         self.0.config.decoder.check_cache(cache.into())?;
         let shape = Shape::new(&self.0.config, context, cache);

@@ -260,9 +260,9 @@ impl Denoising {
     }
 
     fn write_step(&self, plan: &Plan, inputs: &StepInputs) -> Step {
-        plan.write_numbers(CanvasInputs::INVERSE_TEMPERATURE, vec![inputs.temperature.recip()]);
-        plan.write_numbers(CanvasInputs::BOUND, vec![inputs.bound]);
-        plan.write_numbers(CanvasInputs::UNIFORM, inputs.uniform.clone());
+        plan.write_f32(CanvasInputs::INVERSE_TEMPERATURE, vec![inputs.temperature.recip()]);
+        plan.write_f32(CanvasInputs::BOUND, vec![inputs.bound]);
+        plan.write_f32(CanvasInputs::UNIFORM, inputs.uniform.clone());
         plan.write_ids(CanvasInputs::NOISE, inputs.noise.clone());
         let count = self.model.0.config.canvas as u32;
         Step { position: self.filled as u32, count, ..Step::default() }
@@ -281,7 +281,7 @@ fn write_positions(plan: &Plan, config: &DiffusionConfig, first: usize) {
     let decoder = &config.decoder;
     if let Some(head) = decoder.head(Kind::Sliding).filter(|_| plan.has(Inputs::ROPE_SLIDING)) {
         let table = rope_table(positions.clone(), decoder.rope.sliding.into(), head, None);
-        plan.write_numbers(Inputs::ROPE_SLIDING, table);
+        plan.write_f32(Inputs::ROPE_SLIDING, table);
     }
     if let Some(head) = decoder.head(Kind::Global).filter(|_| plan.has(Inputs::ROPE_GLOBAL)) {
         // Only the first quarter of the pairs is rotated.
@@ -289,6 +289,6 @@ fn write_positions(plan: &Plan, config: &DiffusionConfig, first: usize) {
         let factors: Vec<f32> =
             (0..pairs).map(|i| if i < pairs / 4 { 1.0 } else { 1e30 }).collect();
         let table = rope_table(positions, decoder.rope.global.into(), head, Some(&factors));
-        plan.write_numbers(Inputs::ROPE_GLOBAL, table);
+        plan.write_f32(Inputs::ROPE_GLOBAL, table);
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Default maximum of blocks per reply.
-pub const USUAL_BLOCKS: usize = 4;
+pub const DEFAULT_BLOCKS: usize = 4;
 
 /// Options of a reply.
 #[derive(Debug, Clone, PartialEq)]

@@ -208,7 +208,7 @@ impl PreparedGraph {
     fn write(&self, inputs: Inputs) {
         for (name, input) in inputs {
             match input {
-                Input::F32(values) => self.plan.write_numbers(name, values),
+                Input::F32(values) => self.plan.write_f32(name, values),
                 Input::Words(bytes) => self.plan.write_words(name, &bytes),
             }
         }

@@ -41,9 +41,9 @@ impl Inner {
         let last = self.config.experts.map_or(0, |experts| experts.count - 1);
         ids.iter_mut().for_each(|id| *id = (*id).min(u32::try_from(last).unwrap_or(u32::MAX)));
         let plan = Plan::new(experts.graph, host, &mut Memory::new(&Device::Cpu)).await?;
-        plan.write_numbers(Inputs::X, x);
+        plan.write_f32(Inputs::X, x);
         plan.write_ids(Inputs::EXPERT_IDS, ids);
-        plan.write_numbers(Inputs::EXPERT_WEIGHTS, weights);
+        plan.write_f32(Inputs::EXPERT_WEIGHTS, weights);
         match plan.run_reading(step, &[experts.result]).await?.wait().await?.pop() {
             Some(Data::F32(y)) => Ok(y),
             other => panic!("experts return f32, not {other:?}"),

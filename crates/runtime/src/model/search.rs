@@ -6,7 +6,7 @@ use super::memory::MemoryUse;
 
 /// Maximum number of estimates. An estimate builds the model's graphs, so its time grows with the number of layers; the search needs
 /// about twice the logarithm of that number, and more only if experts are hardly larger than the buffers of a segment.
-const MOST_PLANS: usize = 64;
+const MAX_PLANS: usize = 64;
 
 /// The first of the estimates for 0 to `most` layers that fits the budget; if none fits, the first of the smallest.
 /// Moving one more layer's experts to the host removes weights from the GPU, shortens the first segments and adds a later segment. Two
@@ -52,7 +52,7 @@ impl Search<'_> {
     fn between(&mut self, low: usize, high: usize, least: u64) -> Option<usize> {
         let middle = low.midpoint(high);
         let worth = high - low > 1 && self.bound(low, high) <= least;
-        (worth && (self.known.len() < MOST_PLANS || self.known.contains_key(&middle)))
+        (worth && (self.known.len() < MAX_PLANS || self.known.contains_key(&middle)))
             .then_some(middle)
     }
 
@@ -163,6 +163,6 @@ mod tests {
         }
         // The limit holds even if a segment's buffers are as large as its experts.
         let layers = Layers(vec![[1000, 1000, 0]; 4096]);
-        assert!(layers.search(0).1 <= MOST_PLANS);
+        assert!(layers.search(0).1 <= MAX_PLANS);
     }
 }

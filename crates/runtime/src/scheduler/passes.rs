@@ -19,7 +19,7 @@ use crate::{
     kv_pool::{KINDS, SequencePages},
     model::Model,
     session::{
-        DEFAULT_CONTEXT, MOST_IN_FLIGHT, PreparedPass, SHORT_CONTEXT, chunk, feeds_itself, is_soft,
+        DEFAULT_CONTEXT, MAX_IN_FLIGHT, PreparedPass, SHORT_CONTEXT, chunk, feeds_itself, is_soft,
         sees_blocks,
     },
 };
@@ -105,7 +105,7 @@ impl Passes {
         let trained = config.context;
         let context = options.context.unwrap_or(DEFAULT_CONTEXT.min(trained));
         if context == 0 || context > trained {
-            return Err(RuntimeError::BadContext { asked: context, trained });
+            return Err(RuntimeError::BadContext { requested: context, trained });
         }
         config.check_cache(options.cache.into())?;
         let (chunk, page) = (options.chunk.clamp(1, context), options.page.clamp(1, context));
@@ -206,7 +206,7 @@ impl Passes {
 
     /// Decode passes that may be in flight.
     pub(super) fn in_flight(&self) -> usize {
-        let most = self.options.in_flight.clamp(1, MOST_IN_FLIGHT);
+        let most = self.options.in_flight.clamp(1, MAX_IN_FLIGHT);
         if feeds_itself(&self.model) { most } else { 1 }
     }
 
@@ -279,12 +279,12 @@ impl Passes {
         let prepared = &self.prepared[&key];
         if has_soft {
             let (rows, blocks) = content.soft.rows(&model.0, &content.tokens, range, size).await?;
-            prepared.write_numbers(Inputs::ROWS, &rows);
+            prepared.write_f32(Inputs::ROWS, &rows);
             prepared.write_ids(Inputs::BLOCKS, &blocks);
         }
         // Positions fit: a context has fewer than 2^24 tokens.
         for (input, table) in model.0.rope_tables(&(position as u32..(position + size) as u32)) {
-            prepared.write_numbers(input, &table);
+            prepared.write_f32(input, &table);
         }
         self.write_table_rows(prepared, rows, size);
         prepared.write_ids(Inputs::IDS, &ids);
@@ -317,7 +317,7 @@ impl Passes {
         let prepared = &self.prepared[&key];
         let positions = rows.iter().map(|row| row.position as u32).chain(std::iter::repeat(0));
         for (input, table) in model.0.rope_tables(&positions.take(size)) {
-            prepared.write_numbers(input, &table);
+            prepared.write_f32(input, &table);
         }
         self.write_table_rows(prepared, table_rows, size);
         prepared.write_ids(Inputs::IDS, &ids);
@@ -328,7 +328,7 @@ impl Passes {
             let mut draws: Vec<f32> =
                 rows.iter().flat_map(|row| <[f32; 4]>::from(row.draw)).collect();
             draws.resize(size * 4, 0.0);
-            prepared.write_numbers(Inputs::DRAW, &draws);
+            prepared.write_f32(Inputs::DRAW, &draws);
         }
         let result = prepared.result.expect("a graph that chooses has a result");
         prepared.run_reading(&model.0, &Step::of_rows(rows.len() as u32), &[result]).await
@@ -352,7 +352,7 @@ impl Passes {
     fn write_table_rows(&self, prepared: &PreparedPass, rows: Option<Vec<f32>>, size: usize) {
         if let Some(mut rows) = rows {
             rows.resize(size * self.model.config().table_width(), 0.0);
-            prepared.write_numbers(Inputs::PER_LAYER, &rows);
+            prepared.write_f32(Inputs::PER_LAYER, &rows);
         }
     }
 

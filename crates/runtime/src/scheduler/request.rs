@@ -124,13 +124,13 @@ pub struct Progress {
 /// Something that happened to a request.
 #[derive(Debug, Clone)]
 pub enum Update {
-    /// It has memory and begins to run; so many tokens of its prompt were in the KV pool already. Told again where the pool turned out to be too
-    /// large for the device and the request had to wait for a smaller one.
+    /// The request has its memory and begins to run. Sent a second time if the pool turns out to be too large for the device and the request has
+    /// to wait for a smaller one.
     Admitted {
-        /// These tokens.
+        /// Tokens of its prompt that were in the KV pool already.
         cached_tokens: usize,
     },
-    /// Its next token, before what the token says.
+    /// Its next token; the event with its text follows.
     Token(u32),
     /// A piece of its completion, or its end.
     Event(Event),

@@ -28,9 +28,9 @@ use super::{
 use crate::{drafter::Drafter, error::RuntimeError};
 
 /// Maximum drafts of a round: batched GEMV kernels take at most eight rows.
-pub const MOST_DRAFTS: usize = 7;
+pub const MAX_DRAFTS: usize = 7;
 /// Default maximum of drafts per round.
-pub const USUAL_DRAFTS: usize = 6;
+pub const DEFAULT_DRAFTS: usize = 6;
 
 /// Where drafts come from.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ pub struct DraftOptions {
 impl DraftOptions {
     /// Default options.
     pub fn new(source: DraftSource) -> Self {
-        Self { source, most: USUAL_DRAFTS, adapt: true, pretend: None }
+        Self { source, most: DEFAULT_DRAFTS, adapt: true, pretend: None }
     }
 }
 
@@ -159,7 +159,7 @@ impl Session {
             self.drafting = None;
             return Ok(());
         };
-        options.most = options.most.clamp(1, MOST_DRAFTS);
+        options.most = options.most.clamp(1, MAX_DRAFTS);
         if let DraftSource::Drafter(drafter) = &options.source {
             drafter.config().check(self.model.config())?;
         }
@@ -274,7 +274,7 @@ impl Session {
         };
         let prepared = self.prepared(output, rows).await?;
         if let DeviceSampling::Drawn { draw, .. } = sampling {
-            prepared.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
+            prepared.write_f32(Inputs::DRAW, &<[f32; 4]>::from(draw));
         }
         let chosen = prepared.result.expect("a sampling graph has a result");
         let wanted: Vec<Value> = [chosen].into_iter().chain(prepared.drafts()).collect();
@@ -329,7 +329,7 @@ impl Session {
         let width = self.model.config().table_width();
         if let Some(mut table_rows) = self.model.0.table_rows(&ids).await? {
             table_rows.resize(rows * width, 0.0);
-            self.prepared(output, rows).await?.write_numbers(Inputs::PER_LAYER, &table_rows);
+            self.prepared(output, rows).await?.write_f32(Inputs::PER_LAYER, &table_rows);
         }
         Ok(())
     }
@@ -385,7 +385,7 @@ impl Session {
         plan.write_ids(DraftInputs::ROW, vec![row as u32]);
         // Drafts are computed at the last token's position and attend to the tokens before it.
         for (name, table) in inner.rope_tables(self.filled) {
-            plan.write_numbers(name, table);
+            plan.write_f32(name, table);
         }
         Step { position: (self.filled - 1) as u32, count: 1, ..Step::default() }
     }

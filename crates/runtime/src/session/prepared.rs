@@ -63,9 +63,9 @@ impl PreparedPass {
     }
 
     /// Writes f32 values into the input of this name, in segments that have it.
-    pub(crate) fn write_numbers(&self, name: &str, values: &[f32]) {
+    pub(crate) fn write_f32(&self, name: &str, values: &[f32]) {
         let plans = self.plans().filter(|plan| plan.has(name));
-        plans.for_each(|plan| plan.write_numbers(name, values.into()));
+        plans.for_each(|plan| plan.write_f32(name, values.into()));
     }
 
     /// Runs the graph without waiting for the last segment.
@@ -132,7 +132,7 @@ impl PreparedPass {
             other => panic!("experts take f32 rows and ids, not {other:?}"),
         };
         let y = model.host_experts(*layer, routed, step, self.adapters.as_ref()).await?;
-        self.plan(index + 1).write_numbers(Inputs::EXPERTS, y);
+        self.plan(index + 1).write_f32(Inputs::EXPERTS, y);
         Ok(data)
     }
 

@@ -12,7 +12,7 @@ use rullama_models::decoder::{PassOutput, crosses_cut, decoder};
 
 use sha2::{Digest, Sha256};
 
-use super::{MOST_IN_FLIGHT, Media, Session, SessionOptions};
+use super::{MAX_IN_FLIGHT, Media, Session, SessionOptions};
 use crate::{
     adapters::Adapters,
     error::RuntimeError,
@@ -74,7 +74,7 @@ impl Session {
         let suppress = reader.ids()?;
         let (context, chunk, block, in_flight) = (context?, chunk?, block?, in_flight?);
         let known = |id: &u32| (*id as usize) < model.config().vocabulary;
-        let possible = (1..=context).contains(&chunk) && in_flight <= MOST_IN_FLIGHT;
+        let possible = (1..=context).contains(&chunk) && in_flight <= MAX_IN_FLIGHT;
         if !possible || tokens.len() > context || !suppress.iter().all(known) {
             return Err(DAMAGED);
         }

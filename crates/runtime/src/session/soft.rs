@@ -293,7 +293,7 @@ impl Session {
         let (rows, blocks) =
             self.soft.rows(&self.model.0, &self.tokens, range.clone(), size).await?;
         let prepared = self.prepared_for(output, size, true).await?;
-        prepared.write_numbers(Inputs::ROWS, &rows);
+        prepared.write_f32(Inputs::ROWS, &rows);
         prepared.write_ids(Inputs::BLOCKS, &blocks);
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rullama_engine::{cpu::Data, executor::Device, gpu::Fence, graph::Step, ops::Draw};
 use rullama_models::decoder::{Inputs, PassOutput};
 
-use super::{MOST_DRAFTS, Session, prepared::PreparedPass, soft::is_soft};
+use super::{MAX_DRAFTS, Session, prepared::PreparedPass, soft::is_soft};
 use crate::{error::RuntimeError, model::Model};
 
 /// Sizes of prefill passes, up to the session's limit. Powers of two: a half-empty pass takes hardly longer than a full one of half the
@@ -108,8 +108,8 @@ impl Session {
     ) -> Result<(), RuntimeError> {
         self.drop_in_flight();
         while self.filled < self.tokens.len() {
-            let count = (self.tokens.len() - self.filled).min(MOST_DRAFTS + 1);
-            let logits = self.logits_with(PassOutput::LogitsEach, count, MOST_DRAFTS + 1).await?;
+            let count = (self.tokens.len() - self.filled).min(MAX_DRAFTS + 1);
+            let logits = self.logits_with(PassOutput::LogitsEach, count, MAX_DRAFTS + 1).await?;
             rows(&logits);
         }
         Ok(())
@@ -186,10 +186,10 @@ impl Session {
             prepared.write_ids(Inputs::TOKEN, &[last]);
         }
         if let Some(rows) = rows {
-            prepared.write_numbers(Inputs::PER_LAYER, &rows);
+            prepared.write_f32(Inputs::PER_LAYER, &rows);
         }
         if let DeviceSampling::Drawn { draw, .. } = sampling {
-            prepared.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
+            prepared.write_f32(Inputs::DRAW, &<[f32; 4]>::from(draw));
         }
         let token = prepared.result.expect("a sampling graph has a result");
         let results = prepared.run_reading(&model.0, &step(&range, seed), &[token]).await?;
@@ -254,7 +254,7 @@ impl Session {
         let prepared = self.prepared_for(output, size, soft).await?;
         if let Some(mut rows) = rows {
             rows.resize(size * width, 0.0);
-            prepared.write_numbers(Inputs::PER_LAYER, &rows);
+            prepared.write_f32(Inputs::PER_LAYER, &rows);
         }
         prepared.write_ids(Inputs::IDS, &ids);
         Ok(())
@@ -293,7 +293,7 @@ const LOGIT_ROWS: usize = 32;
 fn write_rope(prepared: &PreparedPass, model: &crate::model::Inner, size: usize, first: usize) {
     // Positions fit: a context has fewer than 2^24 tokens.
     for (input, table) in model.rope_tables(&(first as u32..(first + size) as u32)) {
-        prepared.write_numbers(input, &table);
+        prepared.write_f32(input, &table);
     }
 }
 

@@ -17,7 +17,7 @@ pub struct Tap {
     /// Its sizes, outermost first.
     pub shape: Vec<usize>,
     /// Its elements; ids are converted to f32.
-    pub numbers: Vec<f32>,
+    pub values: Vec<f32>,
 }
 
 impl Session {
@@ -46,8 +46,8 @@ impl Session {
             prepared.write_ids(Inputs::SUPPRESSED, &self.options.suppress);
         }
         for graph in prepared.graphs() {
-            for (name, numbers) in identity_ropes(graph) {
-                prepared.write_numbers(&name, &numbers);
+            for (name, values) in identity_ropes(graph) {
+                prepared.write_f32(&name, &values);
             }
         }
         self.plans.put(PassOutput::Logits, count, prepared);
@@ -81,8 +81,8 @@ impl Session {
             let sum: f64 = scaled.iter().map(|x| (x - largest).exp()).sum();
             scaled.into_iter().map(move |x| ((x - largest).exp() / sum) as f32)
         };
-        let numbers = tap.numbers.chunks_exact(width).flat_map(softmax).collect();
-        Some(Tap { name: format!("{name}router_probs"), shape: tap.shape.clone(), numbers })
+        let values = tap.values.chunks_exact(width).flat_map(softmax).collect();
+        Some(Tap { name: format!("{name}router_probs"), shape: tap.shape.clone(), values })
     }
 }
 
@@ -107,10 +107,10 @@ pub(crate) fn keep_tapped(graph: &mut Graph) -> Vec<Value> {
 }
 
 pub(crate) fn tap(info: &ValueInfo, data: Data) -> Tap {
-    let numbers = match (info.ty.element, data) {
+    let values = match (info.ty.element, data) {
         (Element::U32, Data::U32(ids)) => ids.into_iter().map(|id| id as f32).collect(),
         (_, data) => data.f32().to_vec(),
     };
     let name = info.tap.clone().unwrap_or_default();
-    Tap { name, shape: info.ty.shape.dims().to_vec(), numbers }
+    Tap { name, shape: info.ty.shape.dims().to_vec(), values }
 }

@@ -74,13 +74,13 @@ fn a_panic_in_one_request_ends_that_request_alone() {
 /// A device that has no room for the KV pool gets a smaller one; what can never fit that is refused.
 #[test]
 fn a_pool_that_does_not_fit_the_device_is_halved() {
-    const MOST_BYTES: u64 = 4 << 20;
+    const MAX_BYTES: u64 = 4 << 20;
     let Some(Device::Gpu(gpu)) = devices().into_iter().nth(1) else { panic!("no GPU") };
-    let facts = DeviceFacts { buffer_bytes: MOST_BYTES, ..gpu.facts().clone() };
+    let facts = DeviceFacts { buffer_bytes: MAX_BYTES, ..gpu.facts().clone() };
     let small = model("micro-e2b-Q8_0", &Device::Gpu(gpu.playing(facts)));
     let layers = &small.config().layers;
     let token_bytes = layers.iter().map(|layer| layer.kv_heads * layer.head * 2).min();
-    let pool = 3 * MOST_BYTES as usize / token_bytes.expect("layers");
+    let pool = 3 * MAX_BYTES as usize / token_bytes.expect("layers");
     let settings = SchedulerOptions { pool: Some(pool), ..options(CacheType::F16) };
     let mut scheduler = Scheduler::new(&small, &settings).expect("a scheduler");
     let asks = [greedy((5..45).collect(), 6), greedy((9..30).collect(), 6)];

@@ -102,7 +102,7 @@ fn a_format_without_kernels_runs_on_the_cpu_and_is_refused_on_gpus() {
                 }
                 assert!(!read, "bytes were loaded before the error");
                 assert!(gpu.pipeline_labels().is_empty(), "kernels were compiled before the error");
-                assert_eq!(gpu.held().most, 0, "memory was allocated before the error");
+                assert_eq!(gpu.allocated().peak, 0, "memory was allocated before the error");
                 let format =
                     matches!(error, RuntimeError::Engine(EngineError::UnsupportedFormat { .. }));
                 assert!(format);

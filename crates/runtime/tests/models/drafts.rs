@@ -158,7 +158,7 @@ fn drafts_equal_the_reference() {
                 for tap in trace.taps.into_iter().filter(|tap| compared(&tap.name)) {
                     let name = tap.name.replace("logits", "logits_full");
                     let wanted = golden.f32(&format!("{prompt}.{name}"));
-                    let pairs = tap.numbers.iter().zip(&wanted);
+                    let pairs = tap.values.iter().zip(&wanted);
                     let error = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
                     assert!(error < 1e-3, "{place}: {name} is off by {error}");
                     assert!(!clustered || !name.contains("logits"), "clusters have no full logits");

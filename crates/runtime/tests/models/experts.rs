@@ -139,7 +139,7 @@ fn traces_of_split_graphs_are_the_same() {
         assert!(!whole.is_empty());
         for tap in &whole {
             let other = cut.iter().find(|other| other.name == tap.name).expect("it is there");
-            let pairs = tap.numbers.iter().zip(&other.numbers);
+            let pairs = tap.values.iter().zip(&other.values);
             let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
             assert!(worst < 1e-3, "{} on {}: off by {worst}", tap.name, device.name());
         }

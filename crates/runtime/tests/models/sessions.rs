@@ -5,7 +5,7 @@ use rullama_engine::executor::Device;
 use rullama_runtime::{
     RuntimeError, Session,
     model::CacheType,
-    session::{DeviceSampling, DraftOptions, DraftSource, MOST_IN_FLIGHT, SessionOptions},
+    session::{DeviceSampling, DraftOptions, DraftSource, MAX_IN_FLIGHT, SessionOptions},
 };
 
 use crate::golden::{Golden, devices, exact, model};
@@ -210,7 +210,7 @@ fn sizes_of_saved_sessions_are_bounded() {
         let options =
             SessionOptions { block: value as usize, in_flight: value as usize, ..exact() };
         let mut session = model.session(&options).expect("a session");
-        assert!(session.steps_in_flight() <= MOST_IN_FLIGHT);
+        assert!(session.steps_in_flight() <= MAX_IN_FLIGHT);
         session.extend(&[2, 5, 6]).expect("it fits");
         assert_eq!(greedy(&mut session, 2), wanted);
     }

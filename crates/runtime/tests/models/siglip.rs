@@ -86,8 +86,8 @@ fn every_golden_value() {
         assert_eq!(names, wanted);
         for tap in &taps {
             let wanted = stored(&format!("image.{}", tap.name), f32::from_le_bytes);
-            assert_eq!(tap.numbers.len(), wanted.len(), "{}", tap.name);
-            let off = tap.numbers.iter().zip(&wanted).map(|(a, b)| (a - b).abs());
+            assert_eq!(tap.values.len(), wanted.len(), "{}", tap.name);
+            let off = tap.values.iter().zip(&wanted).map(|(a, b)| (a - b).abs());
             let off = off.fold(0.0, f32::max);
             assert!(off < CLOSE, "{} on {}: {off}", tap.name, device.name());
         }

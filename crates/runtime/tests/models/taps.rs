@@ -64,8 +64,8 @@ fn compare(tap: &Tap, golden: &Golden, stored: &str, what: &str) {
     } else {
         golden.f32(stored)
     };
-    assert_eq!(tap.numbers.len(), wanted.len(), "{what}: {:?}", tap.shape);
+    assert_eq!(tap.values.len(), wanted.len(), "{what}: {:?}", tap.shape);
     let scale = wanted.iter().fold(1.0f32, |most, x| most.max(x.abs()));
-    let worst = tap.numbers.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let worst = tap.values.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(worst <= RELATIVE * scale, "{what}: off by {worst}, of {scale}");
 }

@@ -49,7 +49,7 @@ fn every_golden_value() {
                     let Ok(wanted) = stored.tensor(&name) else { continue };
                     let wanted =
                         wanted.data().as_chunks().0.iter().map(|four| f32::from_le_bytes(*four));
-                    let worst = tap.numbers.iter().zip(wanted).map(|(a, b)| (a - b).abs());
+                    let worst = tap.values.iter().zip(wanted).map(|(a, b)| (a - b).abs());
                     let worst = worst.fold(0.0, f32::max);
                     assert!(worst < CLOSE, "{model} {name} on {}: {worst}", device.name());
                     compared += 1;

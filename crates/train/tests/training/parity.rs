@@ -106,7 +106,7 @@ fn memory_stays_within_the_estimate() {
     for device in devices().iter().skip(1).take(1) {
         let Device::Gpu(gpu) = device else { continue };
         for memory in [None, Some(1)] {
-            let before = gpu.held().now;
+            let before = gpu.allocated().now;
             // A budget of one byte gives an error with the minimum, which is then the budget.
             let golden = Golden::of("micro-e2b-Q8_0");
             let model = model("micro-e2b-Q8_0", device);
@@ -126,7 +126,7 @@ fn memory_stays_within_the_estimate() {
             trainer.update(1e-3).expect("an update");
             block_on(trainer.loss_of(&[&example])).expect("a loss");
             block_on(trainer.adapter()).expect("an adapter");
-            let (held, need) = (gpu.held().now - before, trainer.need().total());
+            let (held, need) = (gpu.allocated().now - before, trainer.need().total());
             assert!(held <= need, "{held} bytes instead of {need}");
             // Only a small part of the staging buffers' budget is in use here.
             let exact = need - STAGING_BYTES;
@@ -155,7 +155,7 @@ fn recomputed_layers_change_nothing_and_save_memory() {
         // One byte less than keeping all activations takes.
         let budget = Some(kept.need().total() - 1);
         let (less, _) = trainer("micro-e2b-Q8_0", "random_b", device, budget);
-        assert!(less.need().again > 0 && less.need().total() < kept.need().total());
+        assert!(less.need().recomputed > 0 && less.need().total() < kept.need().total());
         let kept = check("micro-e2b-Q8_0", "random_b", device, None, 2);
         let recomputed = check("micro-e2b-Q8_0", "random_b", device, budget, 2);
         assert_eq!(kept, recomputed, "on {}", device.name());

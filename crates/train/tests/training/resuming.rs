@@ -7,15 +7,15 @@ use rullama_engine::executor::Device;
 use rullama_runtime::Model;
 use rullama_source::MemorySource;
 use rullama_train::{
-    AdapterOptions, Checkpoint, Event, Example, Run, RunOptions, Schedule, Settings, Shape, Shaped,
-    TrainError, Trainer, dataset::packed, fresh,
+    AdapterOptions, Checkpoint, Event, Example, Run, RunOptions, Schedule, ScheduleShape, Settings,
+    Shape, TrainError, Trainer, dataset::packed, fresh,
 };
 
 use crate::golden::{Golden, adapter, model};
 
 fn options(steps: u32) -> RunOptions {
     RunOptions {
-        schedule: Schedule { rate: 2e-3, warmup: 2, shape: Shaped::Cosine, steps },
+        schedule: Schedule { rate: 2e-3, warmup: 2, shape: ScheduleShape::Cosine, steps },
         settings: Settings { dropout: 0.2, decay: 0.01, ..Settings::default() },
         batch: 2,
         pack: None,
@@ -123,7 +123,7 @@ fn packed_examples_do_not_attend_to_each_other() {
 fn a_run_ends_early_if_evaluations_do_not_improve() {
     let model = model("micro-e2b-Q8_0", &Device::Cpu);
     // A rate of zero changes nothing.
-    let schedule = Schedule { rate: 0.0, warmup: 0, shape: Shaped::Constant, steps: 50 };
+    let schedule = Schedule { rate: 0.0, warmup: 0, shape: ScheduleShape::Constant, steps: 50 };
     let options = RunOptions { schedule, evaluate: 1, patience: Some(2), ..options(50) };
     let events = events(&mut run(&model, options), 100);
     assert!(matches!(events.last(), Some(Event::Done { step: 3, early: true, .. })), "{events:?}");

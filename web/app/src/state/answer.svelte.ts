@@ -13,7 +13,7 @@ import { adapters } from "./adapters.svelte.js";
 import { chats, type NewTurn } from "./chats.svelte.js";
 import { model } from "./model.svelte.js";
 import { notices } from "./notices.svelte.js";
-import { route, settle } from "./route.svelte.js";
+import { replaceRoute, route } from "./route.svelte.js";
 import { nameChat } from "./titles.js";
 import { settings } from "./settings.svelte.js";
 import { t } from "../text/index.svelte.js";
@@ -123,7 +123,7 @@ class Answer {
     }
     // A first message gives a conversation its address, if it is still the one that is shown.
     const { page, id } = route.current;
-    if (page === "chat" && id === undefined && chats().current?.id === turn.conversation) settle(turn.conversation);
+    if (page === "chat" && id === undefined && chats().current?.id === turn.conversation) replaceRoute(turn.conversation);
     await this.#to(turn);
     return true;
   }

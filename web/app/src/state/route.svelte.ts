@@ -35,7 +35,7 @@ export function go(page: Page, id?: string): void {
 }
 
 /** Names the conversation that is shown without a step in the history. */
-export function settle(id: string): void {
+export function replaceRoute(id: string): void {
   history.replaceState(null, "", href("chat", id));
   route.current = { page: "chat", id };
 }

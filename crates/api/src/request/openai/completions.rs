@@ -6,14 +6,14 @@ use crate::fields::Fields;
 use crate::{ApiError, Dialect, GenerationRequest, Input, PromptInput};
 
 /// Maximum number of prompts per request.
-const MOST_PROMPTS: usize = 2048;
+const MAX_PROMPTS: usize = 2048;
 
 /// Parses the body of `POST /v1/completions`. `raw` skips the chat template.
 pub fn completions(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     let mut fields = Fields::parse(body)?;
     let model = shared::model(&mut fields)?;
     let prompts = shared::prompts(fields.need("prompt")?)?;
-    if prompts.is_empty() || prompts.len() > MOST_PROMPTS {
+    if prompts.is_empty() || prompts.len() > MAX_PROMPTS {
         return Err(ApiError::field("prompt", "a list of 1 to 2048 prompts"));
     }
     let prompt = PromptInput {

@@ -5,7 +5,7 @@ use crate::fields::Fields;
 use crate::{ApiError, GenerationRequest, Options};
 
 /// Maximum number of choices per request, as in OpenAI's API.
-const MOST_CHOICES: i64 = 128;
+const MAX_CHOICES: i64 = 128;
 
 /// Parses the fields for sampling and streaming. `limits` names the fields for the token limit; the first one present wins.
 pub(super) fn read(
@@ -24,7 +24,7 @@ pub(super) fn read(
         limit = limit.or(fields.whole(name, range, expected)?);
     }
     request.options.limit(limit);
-    let n = fields.whole("n", 1..=MOST_CHOICES, "a whole number from 1 to 128")?;
+    let n = fields.whole("n", 1..=MAX_CHOICES, "a whole number from 1 to 128")?;
     request.n = n.unwrap_or(1) as u32;
     if let Some(mut options) = fields.object("stream_options")? {
         request.include_usage = options.boolean("include_usage")?.unwrap_or(false);

@@ -160,8 +160,8 @@ impl Op for AddNorm {
         if self.has_extra_columns() {
             return fused::cpu(call, &|graph, inputs| self.unfused(graph, inputs));
         }
-        let (h, a, w) = (call.f32(0), call.f32(1), call.numbers(2));
-        let scale = self.scale_input().map_or(1.0, |i| call.numbers(i)[0]);
+        let (h, a, w) = (call.f32(0), call.f32(1), call.decoded(2));
+        let scale = self.scale_input().map_or(1.0, |i| call.decoded(i)[0]);
         let n = call.input(0).shape.width();
         let mut h1 = call.out(0);
         for (row, h1) in h1.chunks_exact_mut(n).enumerate() {
@@ -172,7 +172,7 @@ impl Op for AddNorm {
                 h1[j] = (h[j] + branch) * scale;
             }
         }
-        let Some(w2) = self.next_input().map(|i| call.numbers(i)) else { return };
+        let Some(w2) = self.next_input().map(|i| call.decoded(i)) else { return };
         let mut x = call.out(1);
         for (h1, x) in h1.chunks_exact(n).zip(x.chunks_exact_mut(n)) {
             let rho = self.rho(h1);

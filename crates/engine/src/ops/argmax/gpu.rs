@@ -11,7 +11,7 @@ use crate::{
 static BEST: Kernel = Kernel { name: "argmax/best", source: include_str!("best.wgsl") };
 
 /// Maximum workgroups of the first dispatch: one candidate per lane of the second.
-const MOST_GROUPS: usize = 256;
+const MAX_GROUPS: usize = 256;
 /// Minimum logits per workgroup of the first dispatch.
 const LEAST_EACH: usize = 1024;
 
@@ -25,7 +25,7 @@ struct Params {
 pub(super) fn forward(op: &Argmax, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let id = if op.into { BufferRef::Input(1) } else { BufferRef::Output(0) };
     let (len, rows) = (call.input(0).shape.width(), call.input(0).shape.rows());
-    let each = len.div_ceil(MOST_GROUPS).max(LEAST_EACH);
+    let each = len.div_ceil(MAX_GROUPS).max(LEAST_EACH);
     let groups = len.div_ceil(each);
     let list = |index: usize| BufferRef::Scratch(index, (groups * rows) as u64 * 4);
     let dispatch = |source: &'static Part, candidates: usize, each: usize| {

@@ -102,9 +102,9 @@ impl Attention {
     /// The head width must be a multiple of this for encoder kernels, which read keys and values in f32.
     pub const ENCODER_HEAD_STEP: usize = 8;
     /// The maximum head width.
-    pub const MOST_HEAD: usize = 512;
+    pub const MAX_HEAD: usize = 512;
     /// The maximum number of query heads: grids have one workgroup per head and token, and at most 65,535.
-    pub const MOST_HEADS: usize = 256;
+    pub const MAX_HEADS: usize = 256;
 
     /// The head width must be a multiple of this under the mask.
     fn head_step(&self) -> usize {
@@ -139,7 +139,7 @@ impl Op for Attention {
         };
         assert!(alike, "attention: keys {k} and values {v} are stored alike");
         assert!(width == kv_width && heads.is_multiple_of(*kv_heads), "attention: {q} over {k}");
-        let fits = width.is_multiple_of(self.head_step()) && *width <= Self::MOST_HEAD;
+        let fits = width.is_multiple_of(self.head_step()) && *width <= Self::MAX_HEAD;
         assert!(fits, "attention: heads of {width}");
         let whole = k.element != Element::Q8 || width.is_multiple_of(Q8_GROUP);
         assert!(whole, "attention: heads of {width} are no whole groups of {k}");

@@ -157,7 +157,7 @@ impl Op for AttentionQkv {
             store_heads(&stored, STORED, call);
         }
         let (q, rope) = (call.f32(input::Q), call.f32(input::ROPE));
-        let q_norm = call.numbers(input::Q_NORM);
+        let q_norm = call.decoded(input::Q_NORM);
         let mut rotated = vec![0.0; call.output(0).shape.len()];
         for (token, rotated) in rotated.chunks_exact_mut(self.q.width).enumerate() {
             let q = self.q.of(&q, call.input(input::Q), token);

@@ -26,19 +26,19 @@ pub(crate) fn cases() -> Vec<Case> {
 
 fn half([rows, columns, channels, outs]: [usize; 4]) -> Case {
     let name = format!("{rows}x{columns}x{channels} to {outs}");
-    Case::new("convolve_half", name, move |g: &mut Graph| {
+    Case::new("convolve_stride2", name, move |g: &mut Graph| {
         let x = g.input("x", Type::f32([rows, columns * channels]));
         let weight = g.weight("w", Type::weight(DType::F32, [outs * channels * 9]));
-        vec![g.convolve_half(x, weight, columns)]
+        vec![g.convolve_stride2(x, weight, columns)]
     })
     .tolerance(Tolerance::ARITHMETIC.terms(channels * 9))
 }
 
 fn past(t: usize, columns: usize, taps: usize) -> Case {
-    Case::new("convolve_past", format!("{t}x{columns} over {taps}"), move |g: &mut Graph| {
+    Case::new("convolve_causal", format!("{t}x{columns} over {taps}"), move |g: &mut Graph| {
         let x = g.input("x", Type::f32([t, columns]));
         let weight = g.weight("w", Type::weight(DType::F32, [columns * taps]));
-        vec![g.convolve_past(x, weight)]
+        vec![g.convolve_causal(x, weight)]
     })
     .tolerance(Tolerance::ARITHMETIC.terms(taps))
 }

@@ -31,11 +31,11 @@ struct PastParams {
 
 /// Weights in workgroup memory, as in the kernel, and maximum output channels of a dispatch: at least one input channel fits.
 const SHARED_WEIGHTS: usize = 2048;
-const MOST_OUTS: usize = 128;
+const MAX_OUTS: usize = 128;
 
 pub(super) fn half(plane: &Plane) -> Vec<Dispatch> {
     let dispatch = |first: usize| {
-        let outs = (plane.out_channels - first).min(MOST_OUTS);
+        let outs = (plane.out_channels - first).min(MAX_OUTS);
         let len = plane.positions() * outs;
         let params = HalfParams {
             rows: plane.rows as u32,
@@ -49,7 +49,7 @@ pub(super) fn half(plane: &Plane) -> Vec<Dispatch> {
         };
         dispatch(&HALF).params(&params).grid_over(len.div_ceil(256))
     };
-    (0..plane.out_channels).step_by(MOST_OUTS).map(dispatch).collect()
+    (0..plane.out_channels).step_by(MAX_OUTS).map(dispatch).collect()
 }
 
 pub(super) fn past(call: &GpuCall<'_>) -> Vec<Dispatch> {

@@ -17,25 +17,25 @@ const SIDE: usize = 3;
 
 /// A 3 × 3 convolution with stride 2 over rows of `columns` positions of channels.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConvolveHalf {
+pub struct ConvolveStride2 {
     /// Positions along the second axis.
     pub columns: usize,
 }
 
 /// A causal depthwise convolution over the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConvolvePast;
+pub struct ConvolveCausal;
 
 impl Graph {
     /// Convolves `x` `[t, columns · c]` with a weight of `o · c · 9` elements, in the order out, in, first axis, second axis. The result is
     /// `[⌈t/2⌉, ⌈columns/2⌉ · o]`.
-    pub fn convolve_half(&mut self, x: Value, weight: Value, columns: usize) -> Value {
-        self.apply(ConvolveHalf { columns }, &[x, weight])
+    pub fn convolve_stride2(&mut self, x: Value, weight: Value, columns: usize) -> Value {
+        self.apply(ConvolveStride2 { columns }, &[x, weight])
     }
 
     /// Convolves each column of `x` `[t, c]` with its own `k` weights; zeros precede the first row.
-    pub fn convolve_past(&mut self, x: Value, weight: Value) -> Value {
-        self.apply(ConvolvePast, &[x, weight])
+    pub fn convolve_causal(&mut self, x: Value, weight: Value) -> Value {
+        self.apply(ConvolveCausal, &[x, weight])
     }
 }
 
@@ -47,7 +47,7 @@ struct Plane {
     out_channels: usize,
 }
 
-impl ConvolveHalf {
+impl ConvolveStride2 {
     fn plane(&self, x: &Type, weight: &Type) -> Plane {
         let channels = x.shape.width() / self.columns;
         let out_channels = weight.shape.len() / (channels * SIDE * SIDE);
@@ -61,9 +61,9 @@ impl Plane {
     }
 }
 
-impl Op for ConvolveHalf {
+impl Op for ConvolveStride2 {
     fn name(&self) -> &'static str {
-        "convolve_half"
+        "convolve_stride2"
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
@@ -71,12 +71,12 @@ impl Op for ConvolveHalf {
         let plane = self.plane(x, weight);
         let whole = x.shape.width() == plane.columns * plane.channels
             && weight.shape.len() == plane.out_channels * plane.channels * SIDE * SIDE;
-        assert!(whole, "convolve_half: {x} in {} columns with {weight}", self.columns);
+        assert!(whole, "convolve_stride2: {x} in {} columns with {weight}", self.columns);
         vec![Type::f32([plane.rows.div_ceil(2), plane.columns.div_ceil(2) * plane.out_channels])]
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
-        let (x, w, mut y) = (call.f32(0), call.numbers(1), call.out(0));
+        let (x, w, mut y) = (call.f32(0), call.decoded(1), call.out(0));
         let plane = self.plane(call.input(0), call.input(1));
         let across = plane.columns.div_ceil(2);
         let inside =
@@ -107,21 +107,21 @@ impl Op for ConvolveHalf {
     }
 }
 
-impl Op for ConvolvePast {
+impl Op for ConvolveCausal {
     fn name(&self) -> &'static str {
-        "convolve_past"
+        "convolve_causal"
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let (x, weight) = (inputs[0], inputs[1]);
         let taps = weight.shape.len() / x.shape.width();
         let whole = taps > 0 && weight.shape.len() == taps * x.shape.width();
-        assert!(whole, "convolve_past: {x} with {weight}");
+        assert!(whole, "convolve_causal: {x} with {weight}");
         vec![Type::f32(x.shape.clone())]
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
-        let (x, w, mut y) = (call.f32(0), call.numbers(1), call.out(0));
+        let (x, w, mut y) = (call.f32(0), call.decoded(1), call.out(0));
         let columns = call.input(0).shape.width();
         let taps = w.len() / columns;
         for (i, y) in y.iter_mut().enumerate() {

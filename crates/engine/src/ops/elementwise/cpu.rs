@@ -7,7 +7,7 @@ const ROOT_2_OVER_PI: f32 = 0.797_884_6;
 const CUBIC: f32 = 0.044_715;
 
 pub(super) fn forward(op: &Elementwise, call: &CpuCall<'_>) {
-    let inputs: Vec<Vec<f32>> = (0..call.inputs()).map(|i| call.numbers(i)).collect();
+    let inputs: Vec<Vec<f32>> = (0..call.inputs()).map(|i| call.decoded(i)).collect();
     let width = call.output(0).shape.width();
     let other = op.other_width(&|i| call.input(i).shape.width());
     let offset = op.offset(&|i| call.input(i).shape.width());

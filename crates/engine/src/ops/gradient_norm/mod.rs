@@ -22,7 +22,7 @@ const SCALE: usize = AdamWStep::LEN - 1;
 
 /// Elements that are worth a workgroup, and the maximum of workgroups.
 const PIECE: usize = 1024;
-const MOST_GROUPS: usize = 128;
+const MAX_GROUPS: usize = 128;
 
 /// `total + Σ x²`, of `x` and a running total: `[1]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Op for SquareSum {
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         let len = call.input(1).shape.len();
-        let groups = len.div_ceil(PIECE).min(MOST_GROUPS);
+        let groups = len.div_ceil(PIECE).min(MAX_GROUPS);
         let params = Params { len: len as u32, groups: groups as u32 };
         let dispatch = |kernel| Dispatch::new(kernel).part(reduce(call.facts)).params(&params);
         let parts = BufferRef::Scratch(0, groups as u64 * 4);

@@ -90,7 +90,7 @@ impl Op for HeadNormRope {
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (x, mut y) = (call.f32(0), call.out(0));
-        let rotated = (call.inputs() > 1).then(|| (call.numbers(1), call.f32(2)));
+        let rotated = (call.inputs() > 1).then(|| (call.decoded(1), call.f32(2)));
         let (width, rotated) = (self.width, rotated.as_ref());
         for (token, y) in y.chunks_exact_mut(self.columns.width).enumerate() {
             let x = self.columns.of(&x, call.input(0), token);

@@ -53,7 +53,7 @@ impl Op for HeadNormRopeGrad {
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (x, dy, mut dx, n) = (call.f32(0), call.f32(1), call.out(0), self.width);
-        let rotated = (call.inputs() > 2).then(|| (call.numbers(2), call.f32(3)));
+        let rotated = (call.inputs() > 2).then(|| (call.decoded(2), call.f32(3)));
         let per_token = call.input(0).shape.width();
         let mut g = vec![0.0; n];
         for start in (0..x.len()).step_by(n) {

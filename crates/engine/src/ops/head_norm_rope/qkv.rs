@@ -106,7 +106,7 @@ impl Op for QkvRope {
         store_heads(self, input::STORED, call);
         let Some(columns) = self.q else { return };
         let (width, rope) = (self.width, call.f32(input::ROPE));
-        let (q, q_norm, mut y) = (call.f32(input::Q), call.numbers(input::Q_NORM), call.out(0));
+        let (q, q_norm, mut y) = (call.f32(input::Q), call.decoded(input::Q_NORM), call.out(0));
         for (token, y) in y.chunks_exact_mut(columns.width).enumerate() {
             let q = columns.of(&q, call.input(input::Q), token);
             for (q, y) in q.chunks_exact(width).zip(y.chunks_exact_mut(width)) {

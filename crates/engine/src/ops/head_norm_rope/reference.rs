@@ -63,7 +63,7 @@ pub(crate) fn store_heads(op: &QkvRope, inputs: [usize; 6], call: &CpuCall<'_>) 
     let (width, cache) = (op.width, &call.input(k_cache).shape);
     let (slots, row) = (cache.dims()[0], cache.dims()[1] * width);
     let (raw_k, raw_v) = (call.f32(k), call.f32(v));
-    let (k_norm, rope) = (call.numbers(k_norm), call.f32(rope));
+    let (k_norm, rope) = (call.decoded(k_norm), call.f32(rope));
     let sequences = call.sequences(op.paging);
     let sequences = sequences.as_ref().map(|(paging, words, ty)| (*paging, &words[..], *ty));
     let places = RowPlaces::new(call.step, slots, sequences);

@@ -55,8 +55,8 @@ impl Op for LayerNorm {
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
-        let (x, weight, mut y) = (call.f32(0), call.numbers(1), call.out(0));
-        let bias = (call.inputs() > 2).then(|| call.numbers(2));
+        let (x, weight, mut y) = (call.f32(0), call.decoded(1), call.out(0));
+        let bias = (call.inputs() > 2).then(|| call.decoded(2));
         let n = weight.len();
         for (x, y) in x.chunks_exact(n).zip(y.chunks_exact_mut(n)) {
             let mean = x.iter().sum::<f32>() / n as f32;

@@ -16,7 +16,7 @@ static FORWARD: Kernel =
     Kernel { name: "local_attention/forward", source: include_str!("forward.wgsl") };
 
 /// Maximum number of distances: the kernel has a lane for each.
-const MOST_DISTANCES: usize = 64;
+const MAX_DISTANCES: usize = 64;
 
 /// Local attention of rows to themselves and the rows before.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +62,7 @@ impl Op for LocalAttention {
         let (width, reach) = (q.shape.width(), distances.shape.rows());
         let fits = width.is_multiple_of(self.heads) && distances.shape.width() == width;
         assert!(fits, "local_attention: {q} in {} heads with {distances}", self.heads);
-        assert!((1..=MOST_DISTANCES).contains(&reach), "local_attention: {reach} distances");
+        assert!((1..=MAX_DISTANCES).contains(&reach), "local_attention: {reach} distances");
         vec![Type::f32(q.shape.clone())]
     }
 

@@ -16,7 +16,7 @@
 
 use rullama_gguf::DType;
 
-use super::{gemm::Tile, gemv::MOST_BATCHED};
+use super::{gemm::Tile, gemv::MAX_BATCHED};
 use crate::{
     gpu::{DeviceFacts, Slabs},
     graph,
@@ -64,7 +64,7 @@ impl Form {
         match shape.tokens {
             1 => Self::Gemv,
             2.. if shape.is_batchable() && shape.batch_pays(facts) => Self::GemvBatch,
-            2..=MOST_BATCHED => Self::Gemv,
+            2..=MAX_BATCHED => Self::Gemv,
             _ if shape.batch_invariant => Self::Gemv,
             _ => Self::Gemm(shape.tile(facts)),
         }
@@ -95,8 +95,8 @@ impl Shape {
 
     /// Whether a batched GEMV has kernels for the tokens: up to 8, or groups of 8 where a GEMM would round differently.
     fn is_batchable(&self) -> bool {
-        let groups = self.batch_invariant && self.tokens.is_multiple_of(MOST_BATCHED);
-        self.tokens <= MOST_BATCHED || groups
+        let groups = self.batch_invariant && self.tokens.is_multiple_of(MAX_BATCHED);
+        self.tokens <= MAX_BATCHED || groups
     }
 
     fn batch_pays(&self, facts: &DeviceFacts) -> bool {

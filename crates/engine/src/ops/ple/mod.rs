@@ -49,7 +49,7 @@ impl Op for Ple {
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
-        let (rows, projection, weight) = (call.f32(0), call.f32(1), call.numbers(2));
+        let (rows, projection, weight) = (call.f32(0), call.f32(1), call.decoded(2));
         let n = weight.len();
         let (row_factor, projection_factor) = self.factors(n);
         let mut y = call.out(0);

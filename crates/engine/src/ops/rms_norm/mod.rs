@@ -39,7 +39,7 @@ impl Op for RmsNorm {
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (x, mut y) = (call.f32(0), call.out(0));
-        let weight = (call.inputs() > 1).then(|| call.numbers(1));
+        let weight = (call.inputs() > 1).then(|| call.decoded(1));
         let n = call.input(0).shape.width();
         for (x, y) in x.chunks_exact(n).zip(y.chunks_exact_mut(n)) {
             let mean = x.iter().map(|x| x * x).sum::<f32>() / n as f32;

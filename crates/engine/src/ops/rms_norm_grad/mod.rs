@@ -51,7 +51,7 @@ impl Op for RmsNormGrad {
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (x, dy, mut dx) = (call.f32(0), call.f32(1), call.out(0));
-        let weight = if call.inputs() > 2 { call.numbers(2) } else { vec![1.0; self.width] };
+        let weight = if call.inputs() > 2 { call.decoded(2) } else { vec![1.0; self.width] };
         let n = self.width as f32;
         for (row, dx) in dx.chunks_exact_mut(self.width).enumerate() {
             let x = &x[row * self.width..][..self.width];

@@ -10,7 +10,7 @@ override EXPERTS: u32 = 256u;
 
 var<workgroup> sh_keys: array<u32, EXPERTS>;
 var<workgroup> sh_ranks: array<atomic<u32>, EXPERTS>;
-var<workgroup> sh_scales: array<f32, MOST_CHOSEN>;
+var<workgroup> sh_scales: array<f32, MAX_CHOSEN>;
 
 // Integers in the order of the logits: NaN first, both zeros equal.
 fn key(x: f32) -> u32 {

@@ -35,9 +35,9 @@ pub struct Router {
 
 impl Router {
     /// Maximum number of experts: one lane each.
-    pub const MOST_EXPERTS: usize = 256;
+    pub const MAX_EXPERTS: usize = 256;
     /// Maximum experts per token.
-    pub const MOST_CHOSEN: usize = 16;
+    pub const MAX_CHOSEN: usize = 16;
 }
 
 impl Graph {
@@ -69,8 +69,8 @@ impl Op for Router {
         for scale in &inputs[SCALE..] {
             assert_eq!(scale.shape.len(), experts, "router: {logits} with scales {scale}");
         }
-        assert!(experts <= Self::MOST_EXPERTS, "router: {experts} experts");
-        let most = Self::MOST_CHOSEN.min(experts);
+        assert!(experts <= Self::MAX_EXPERTS, "router: {experts} experts");
+        let most = Self::MAX_CHOSEN.min(experts);
         assert!((1..=most).contains(&self.chosen), "router: {} of {experts}", self.chosen);
         vec![Type::u32([tokens, self.chosen]), Type::f32([tokens, self.chosen])]
     }
@@ -112,7 +112,7 @@ impl Op for Router {
 /// A scale per expert: those of input `at`, or ones.
 fn scales(call: &CpuCall<'_>, at: usize) -> Vec<f32> {
     match call.inputs() > at {
-        true => call.numbers(at),
+        true => call.decoded(at),
         false => vec![1.0; call.input(0).shape.width()],
     }
 }

@@ -3,7 +3,7 @@
 override SPAN: u32 = 32u;
 override UNITS: u32 = 1u;
 
-fn y_place(row: u32) -> u32 {
+fn y_index(row: u32) -> u32 {
     let unit = row / SPAN * (SPAN / 32u) + row % (SPAN / 2u) / 16u;
     let group = row % SPAN / (SPAN / 2u) * 4u + row % 16u / 4u;
     return (group * UNITS + unit) * 4u + row % 4u;

@@ -1,4 +1,4 @@
 // Outputs are stored row-major.
-fn y_place(row: u32) -> u32 {
+fn y_index(row: u32) -> u32 {
     return row;
 }

@@ -42,7 +42,7 @@ struct Sums {
     n3: Block,
 }
 
-fn make_tile(tile: Tile, lane: u32) {
+fn compute_tile(tile: Tile, lane: u32) {
     init_units(lane);
     var sums: Sums;
     let row = lane / SUBGROUP / 2u * 64u;

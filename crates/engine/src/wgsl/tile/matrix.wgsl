@@ -45,7 +45,7 @@ struct Sums {
     b3: Block,
 }
 
-fn make_tile(tile: Tile, lane: u32) {
+fn compute_tile(tile: Tile, lane: u32) {
     init_units(lane);
     var sums: Sums;
     let row = lane / SUBGROUP / ACROSS * ROW_BLOCKS * 16u;

@@ -37,7 +37,7 @@ struct Sums {
     b1: Block,
 }
 
-fn make_tile(tile: Tile, lane: u32) {
+fn compute_tile(tile: Tile, lane: u32) {
     init_units(lane);
     var sums: Sums;
     let share = lane / SUBGROUP * SHARE;

@@ -48,7 +48,7 @@ struct Columns {
     x3: vec4<f32>,
 }
 
-fn make_tile(tile: Tile, lane: u32) {
+fn compute_tile(tile: Tile, lane: u32) {
     // The part of the tile that a lane computes: 32 lanes cover 8 vec4s of rows by 4 of columns, and each 8 of them 4 by 2, which minimises
     // the distinct values read at a time.
     let row = lane / 32u % (ROW_LANES / 8u) * 8u + lane % 16u / 2u;

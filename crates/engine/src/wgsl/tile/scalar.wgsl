@@ -14,7 +14,7 @@ override WG: u32 = COLUMNS * 4u;
 var<workgroup> sh_w: array<vec4<f32>, ROWS * 8u>;
 var<workgroup> sh_x: array<vec4<f32>, COLUMNS * 8u>;
 
-fn make_tile(tile: Tile, lane: u32) {
+fn compute_tile(tile: Tile, lane: u32) {
     let row = lane % ROW_LANES;
     let column = lane / ROW_LANES;
     let step = COLUMNS / 4u;

@@ -120,7 +120,7 @@ impl AudioConfig {
             let why = "the width must be a multiple of twice the heads";
             return Err(keys.bad("attention.head_count", &config.heads, why));
         }
-        if config.heads > Attention::MOST_HEADS {
+        if config.heads > Attention::MAX_HEADS {
             let why = "attention kernels support at most 256 heads";
             return Err(keys.bad("attention.head_count", &config.heads, why));
         }

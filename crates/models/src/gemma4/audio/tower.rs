@@ -75,7 +75,7 @@ fn subsample(b: &mut Build<'_>, config: &AudioConfig, frames: usize) -> Value {
         (b.input(AudioInputs::FEATURES, Type::f32([frames, config.bins])), config.bins);
     for stage in 0..config.channels.len() {
         let weight = b.weight(&format!("a.conv1d.{stage}"));
-        x = b.graph.convolve_half(x, weight, bands);
+        x = b.graph.convolve_stride2(x, weight, bands);
         let norm = b.weight(&format!("a.conv1d.{stage}.norm"));
         x = b.graph.layer_norm(x, norm, None, config.eps);
         x = b.graph.clamp(x, 0.0, f32::INFINITY);
@@ -128,7 +128,7 @@ fn light_convolution(b: &mut ClampedBuild<'_>, h: Value, eps: f32) -> Value {
     let (_, x) = b.fused_linear(&prologue, "conv_pw1");
     let x = b.b.graph.glu_halves(x);
     let weight = b.b.weight("conv_dw");
-    let x = b.b.graph.convolve_past(x, weight);
+    let x = b.b.graph.convolve_causal(x, weight);
     let x = b.b.norm(x, "norm_conv");
     let (_, x) = b.fused_linear(&ClampedPrologue::Silu(x), "conv_pw2");
     b.b.graph.add(h, x)

@@ -14,7 +14,7 @@ use crate::{build::Build, encoder::EncoderGraph, tensors::Catalog};
 /// RoPE base.
 const ROPE_BASE: f64 = 100.0;
 /// Maximum soft tokens of a resized image.
-const MOST_TOKENS: usize = 1120;
+const MAX_TOKENS: usize = 1120;
 
 /// Patch grid of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,7 +58,7 @@ pub fn tower(
 ) -> EncoderGraph {
     let n = grid.patches();
     // All image sizes share the stacked weights, so the largest image sets the row limit.
-    let row_bytes = (MOST_TOKENS * config.pool * config.pool * size_of::<f32>()) as u64;
+    let row_bytes = (MAX_TOKENS * config.pool * config.pool * size_of::<f32>()) as u64;
     let max_rows = usize::try_from(most_bytes / row_bytes).unwrap_or(usize::MAX);
     let mut b = ClampedBuild { b: Build::new(catalog, config.eps, false), clamps, max_rows };
     let patches = patches(&mut b.b, grid, config.patch, (2.0, 0.5));

@@ -30,7 +30,7 @@ use super::{
 };
 
 /// Deeper models use the same kernels and only take longer.
-const MOST_LAYERS: usize = 12;
+const MAX_LAYERS: usize = 12;
 
 thread_local! {
     static COMPOSED: RefCell<HashSet<String>> = RefCell::default();
@@ -85,7 +85,7 @@ impl Walk<'_> {
         let config = Config::of_file(gguf)?;
         let catalog = Catalog::of_file(gguf, &config.expected())?;
         config.refuse_unknown(gguf.tensors().iter().map(TensorInfo::name))?;
-        if config.layers.len() > MOST_LAYERS {
+        if config.layers.len() > MAX_LAYERS {
             return Ok(());
         }
         for (index, pass) in passes(&config).into_iter().enumerate() {
@@ -127,7 +127,7 @@ impl Walk<'_> {
     fn embedding(&mut self, gguf: &Gguf) -> Result<(), ModelError> {
         let config = EmbeddingConfig::of_file(gguf)?;
         let catalog = Catalog::of_file(gguf, &config.expected())?;
-        if config.layers.len() > MOST_LAYERS {
+        if config.layers.len() > MAX_LAYERS {
             return Ok(());
         }
         for (tokens, texts) in [(1, 1), (160, 3)] {
@@ -139,7 +139,7 @@ impl Walk<'_> {
     fn diffusion(&mut self, gguf: &Gguf) -> Result<(), ModelError> {
         let config = DiffusionConfig::of_file(gguf)?;
         let catalog = Catalog::of_file(gguf, &config.expected())?;
-        if config.decoder.layers.len() > MOST_LAYERS {
+        if config.decoder.layers.len() > MAX_LAYERS {
             return Ok(());
         }
         let (context, ring, cache) = (2 * config.canvas, 2 * config.canvas, Element::F16);
@@ -158,7 +158,7 @@ impl Walk<'_> {
         let (clamps, most) = (Clamps::default(), 128 << 20);
         if let Some(config) = SiglipConfig::of_file(gguf)? {
             let catalog = Catalog::of_file(gguf, &config.expected())?;
-            if config.layers <= MOST_LAYERS {
+            if config.layers <= MAX_LAYERS {
                 self.graph(&siglip::encoder(&config, &catalog).graph);
             }
         } else if let Some(config) = DirectVision::of_file(gguf)? {
@@ -168,7 +168,7 @@ impl Walk<'_> {
         } else if let Some(config) = VisionConfig::of_file(gguf)? {
             let catalog = Catalog::of_file(gguf, &config.expected())?;
             let grid = Grid { columns: 3 * config.pool, rows: 2 * config.pool };
-            if config.layers <= MOST_LAYERS {
+            if config.layers <= MAX_LAYERS {
                 self.graph(&vision_tower(&config, &catalog, &clamps, grid, most).graph);
             }
         }
@@ -177,7 +177,7 @@ impl Walk<'_> {
             self.graph(&direct_audio(&config, &catalog, 7).graph);
         } else if let Some(config) = AudioConfig::of_file(gguf)? {
             let catalog = Catalog::of_file(gguf, &config.expected())?;
-            if config.layers <= MOST_LAYERS {
+            if config.layers <= MAX_LAYERS {
                 self.graph(&audio_tower(&config, &catalog, &clamps, 100, 12).graph);
             }
         }

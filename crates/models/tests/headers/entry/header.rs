@@ -63,11 +63,11 @@ pub(super) const NUMBERS: [u32; 40] = [
     u32::MAX,
 ];
 /// Maximum edits read from an input.
-const MOST_EDITS: usize = 12;
+const MAX_EDITS: usize = 12;
 /// Bytes per edit.
 const EDIT: usize = 6;
 /// Upper bound of tensor data, so that offsets fit into `u64`.
-const MOST_BYTES: u128 = 1 << 60;
+const MAX_BYTES: u128 = 1 << 60;
 
 /// Metadata and tensors of a file.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ struct Edit {
 
 fn edits(data: &[u8]) -> impl Iterator<Item = Edit> {
     let (edits, _) = data.as_chunks::<EDIT>();
-    edits.iter().take(MOST_EDITS).map(|&[kind, low, high, how, a, b]| {
+    edits.iter().take(MAX_EDITS).map(|&[kind, low, high, how, a, b]| {
         let raw = u32::from(u16::from_le_bytes([a, b]));
         let number = match how {
             0..0xc0 => NUMBERS[usize::from(a) % NUMBERS.len()],
@@ -216,7 +216,7 @@ impl Header {
             let blocks = elements.div_ceil(dtype.block_elements() as u128);
             let length = blocks.checked_mul(dtype.block_bytes() as u128)?;
             offset = (offset + length).next_multiple_of(32);
-            if offset > MOST_BYTES {
+            if offset > MAX_BYTES {
                 return None;
             }
         }

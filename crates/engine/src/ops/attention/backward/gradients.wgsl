@@ -162,7 +162,7 @@ fn multiply(second: bool, first: u32, tile: u32, end: u32, kv_head: u32, id: u32
     sh_score[(r + 16u) * KEYS4 + o] = high;
 }
 
-fn key_place(key: u32, kv_head: u32) -> u32 {
+fn key_index(key: u32, kv_head: u32) -> u32 {
     return key * p.kv_heads + kv_head;
 }
 
@@ -175,7 +175,7 @@ fn query4(second: bool, row: u32, kv_head: u32, dim4: u32) -> vec4<f32> {
 }
 
 fn key4(second: bool, key: u32, kv_head: u32, dim4: u32) -> vec4<f32> {
-    let at = key_place(key, kv_head) * DIM4 + dim4;
+    let at = key_index(key, kv_head) * DIM4 + dim4;
     if second {
         return v[at];
     }

@@ -36,7 +36,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         let all = over(number);
         let column = (place % HEADS * DIM4 + dim4) * 4u;
         let live = place / HEADS < run.count;
-        o[place / HEADS * HEADS * DIM4 + y_place(column) / 4u] = select(vec4(0.0), all.sum / all.weights, live);
+        o[place / HEADS * HEADS * DIM4 + y_index(column) / 4u] = select(vec4(0.0), all.sum / all.weights, live);
     }
 }
 

@@ -47,7 +47,7 @@ impl SplitKvTiling {
     /// Maximum workgroup memory for the sums of the teams.
     const SINGLE_BYTES: usize = 16 << 10;
     /// Maximum rows that fit the registers of the grouped kernel.
-    const MOST_ROWS: usize = 8;
+    const MAX_ROWS: usize = 8;
     /// Maximum keys of a workgroup without a split: a second dispatch to combine splits costs about as much.
     const UNSPLIT_KEYS: usize = 64;
     /// Workgroups that saturate a large device.
@@ -63,7 +63,7 @@ impl SplitKvTiling {
         let lanes = team_lanes(facts);
         let all = problem.rows();
         // Each lane of a team holds the scores of one row.
-        let most = (1..=Self::MOST_ROWS.min(all).min(lanes)).rev().find(|rows| {
+        let most = (1..=Self::MAX_ROWS.min(all).min(lanes)).rev().find(|rows| {
             grouped_bytes(*rows, problem.width, lanes) <= facts.workgroup_bytes as usize
         });
         let staged = most.unwrap_or(1);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytemuck::NoUninit;
 
-use super::{Clamp, ClampedLinear, ClampedPrologue, MOST_STACKED};
+use super::{Clamp, ClampedLinear, ClampedPrologue, MAX_STACKED};
 use crate::{
     gpu::{BufferRef, Dispatch, GpuCall, Kernel, Slabs},
     graph::Shape,
@@ -30,8 +30,8 @@ struct Params {
     eps: f32,
     scaled: u32,
     versions: u32,
-    least: [f32; MOST_STACKED],
-    most: [f32; MOST_STACKED],
+    least: [f32; MAX_STACKED],
+    most: [f32; MAX_STACKED],
 }
 
 /// `None` for up to 8 tokens, rows whose width is not a multiple of 4, and tensors that are not whole tiles where tensors read different
@@ -116,15 +116,17 @@ fn prepare(
         ClampedPrologue::Norm { .. } => {
             dispatch.part(part!("prologue", "norm")).read(BufferRef::Input(1))
         }
-        ClampedPrologue::ResidualAdd { branch, next, .. } => dispatch
-            .part(part!("prologue", "residual_add"))
-            .constant("POST_NORM", u32::from(branch.post_norm))
-            .read(BufferRef::Input(branch.branch))
-            .read(BufferRef::Input(branch.weight))
-            // Without a scale the weight is bound in its place and not read.
-            .read(BufferRef::Input(branch.scale.unwrap_or(branch.weight)))
-            .read(BufferRef::Input(*next))
-            .write(BufferRef::Output(0)),
+        ClampedPrologue::ResidualAdd { branch, next, .. } => {
+            assert!(branch.post_norm, "branches of clamped layers are normed");
+            dispatch
+                .part(part!("prologue", "residual_add"))
+                .read(BufferRef::Input(branch.branch))
+                .read(BufferRef::Input(branch.weight))
+                // Without a scale the weight is bound in its place and not read.
+                .read(BufferRef::Input(branch.scale.unwrap_or(branch.weight)))
+                .read(BufferRef::Input(*next))
+                .write(BufferRef::Output(0))
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Maximum number of stacked tensors.
-const MOST_STACKED: usize = 3;
+const MAX_STACKED: usize = 3;
 /// Rows of the largest tile: tensors with multiples of it share no tile.
 const WHOLE_ROWS: usize = 128;
 
@@ -43,10 +43,10 @@ pub struct Stacked {
 
 impl Stacked {
     /// Whether these tensors can be stacked: they have the same input clamp, or no tile has rows of two of them.
-    pub fn may_be_one(stacked: &[Self]) -> bool {
+    pub fn can_be_fused(stacked: &[Self]) -> bool {
         let same_clamp = stacked.iter().all(|tensor| tensor.input == stacked[0].input);
         let whole_tiles = stacked.iter().all(|tensor| tensor.rows.is_multiple_of(WHOLE_ROWS));
-        stacked.len() <= MOST_STACKED && (same_clamp || whole_tiles)
+        stacked.len() <= MAX_STACKED && (same_clamp || whole_tiles)
     }
 }
 
@@ -107,7 +107,7 @@ impl Op for ClampedLinear {
         let stacked: usize = self.stacked.iter().map(|tensor| tensor.rows).sum();
         assert_eq!(rows, stacked, "clamped_linear: rows of the weight and of its tensors");
         assert!(
-            self.stacked.len() <= MOST_STACKED,
+            self.stacked.len() <= MAX_STACKED,
             "clamped_linear: {} tensors",
             self.stacked.len()
         );
@@ -142,7 +142,7 @@ mod tests {
             (vec![tensor(100, some), tensor(100, Clamp::NONE)], false),
             (vec![tensor(768, some); 4], false),
         ] {
-            assert_eq!(Stacked::may_be_one(&stacked), expected, "{stacked:?}");
+            assert_eq!(Stacked::can_be_fused(&stacked), expected, "{stacked:?}");
         }
     }
 }

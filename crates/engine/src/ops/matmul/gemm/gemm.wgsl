@@ -37,7 +37,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // Neighbouring workgroups share weights. Those past the last tile store nothing.
     let row = grid_index(group) / tiles * ROWS;
     let version_at = version_of(p.first_row + row) * ((p.count + 15u) / 16u * 16u);
-    make_tile(Tile(row, grid_index(group) % tiles * COLUMNS, version_at), lane);
+    compute_tile(Tile(row, grid_index(group) % tiles * COLUMNS, version_at), lane);
 }
 
 // Rows and columns past the last one read the last one and are not stored.

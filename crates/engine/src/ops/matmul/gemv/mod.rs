@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Tokens up to which a GEMV, batched or not, is used in graphs that are not batch-invariant.
-pub(super) const MOST_BATCHED: usize = 8;
+pub(super) const MAX_BATCHED: usize = 8;
 
 static GEMV: Kernel = Kernel { name: "matmul/gemv", source: include_str!("gemv.wgsl") };
 

@@ -1,6 +1,6 @@
 //! The sizes of a GEMV that its tiling depends on.
 
-use super::{Gemv, MOST_BATCHED};
+use super::{Gemv, MAX_BATCHED};
 use crate::{
     gpu::{GpuCall, Layout},
     ops::{
@@ -74,7 +74,7 @@ impl ExpertSpan {
         let (at, x) = (op.weight_input(), &call.input(0).shape);
         let RowSelect::Experts(experts) = op.rows else {
             let tokens = x.rows();
-            let single = tokens <= MOST_BATCHED || call.is_batch_invariant();
+            let single = tokens <= MAX_BATCHED || call.is_batch_invariant();
             let span = Self { rows: None, times: 1, expert_rows: 0, chosen: 0, tokens };
             return single.then_some(span);
         };

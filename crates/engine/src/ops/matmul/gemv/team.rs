@@ -3,7 +3,7 @@
 use crate::gpu::DeviceFacts;
 
 /// Maximum lanes of a team that sum by shuffles.
-const MOST_LANES: usize = 32;
+const MAX_LANES: usize = 32;
 /// Lanes of a workgroup: at least one team, and a multiple of the first value if that does not exceed the second.
 const GROUP: (usize, usize) = (64, 256);
 
@@ -56,7 +56,7 @@ impl Team {
 
 /// Lanes that sum by shuffles: at most a subgroup, of which not much more than an eighth idles at the end of a row.
 fn lanes(row_units: usize, facts: &DeviceFacts) -> usize {
-    let widest = facts.subgroups.map_or(MOST_LANES, |(least, _)| MOST_LANES.min(least as usize));
+    let widest = facts.subgroups.map_or(MAX_LANES, |(least, _)| MAX_LANES.min(least as usize));
     let mut lanes = widest.min(row_units.next_power_of_two());
     // 48 units are three full steps of 16 lanes, but one and a half of 32.
     while lanes > 8 && row_units.next_multiple_of(lanes) * 7 > row_units * 8 {

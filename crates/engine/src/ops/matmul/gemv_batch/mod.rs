@@ -3,7 +3,7 @@
 
 use super::{
     gemv::{
-        GLOBAL_X, Gemv, GemvSlab, MOST_BATCHED, SUMS, X_WORDS,
+        GLOBAL_X, Gemv, GemvSlab, MAX_BATCHED, SUMS, X_WORDS,
         handoff::INT8_WORDS,
         quantise_part,
         tiling::{GemvTiling, XForm},
@@ -80,13 +80,13 @@ impl Batch<'_> {
     fn gemv(&self, width: usize) -> Dispatch {
         let Gemv { op, edges, span, .. } = self.slab.gemv;
         let (tiling, (pieces, groups)) = (&self.tiling, self.pieces());
-        let token_groups = span.tokens.div_ceil(MOST_BATCHED);
+        let token_groups = span.tokens.div_ceil(MAX_BATCHED);
         let dispatch = self
             .slab
             .base(&GEMV_BATCH, tiling)
             .part(SUMS)
             .constant("ROWS", tiling.rows as u32)
-            .constant("TOKENS", span.tokens.min(MOST_BATCHED) as u32)
+            .constant("TOKENS", span.tokens.min(MAX_BATCHED) as u32)
             .constant("TOKEN_GROUPS", token_groups as u32)
             .params(&self.slab.params())
             .grid_over(tiling.groups * token_groups)

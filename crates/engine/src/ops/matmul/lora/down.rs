@@ -15,13 +15,13 @@ use crate::{
 static DOWN: Kernel = Kernel { name: "matmul/lora_down", source: include_str!("down.wgsl") };
 
 /// Maximum lanes of a workgroup.
-const MOST_LANES: usize = 1024;
+const MAX_LANES: usize = 1024;
 /// Lanes if the columns cannot be divided evenly.
 const SOME_LANES: usize = 256;
 /// Maximum vec4s per lane, if all lanes have equally many.
-const MOST_TURNS: usize = 8;
+const MAX_TURNS: usize = 8;
 /// Maximum vec4s that a lane prefetches at once.
-const MOST_PREFETCHED: usize = 3;
+const MAX_PREFETCHED: usize = 3;
 
 /// Inputs: those of the prologue, and `A` `[r, k]`. Results: `h1` if the prologue computes it, `x` if it is stored, then `A x`. Models do not
 /// use it directly: fused linear layers expand to it.
@@ -150,13 +150,13 @@ impl DownTiling {
         let shuffled = facts.subgroups.map_or(32, |(least, _)| least.min(32)) as usize;
         // Partial sums take 16 bytes of workgroup memory per lane.
         let most =
-            MOST_LANES.min(facts.invocations as usize).min(facts.workgroup_bytes as usize / 16);
+            MAX_LANES.min(facts.invocations as usize).min(facts.workgroup_bytes as usize / 16);
         let even = |turns: &usize| {
             vec4s.is_multiple_of(turns * shuffled) && (1..=most).contains(&(vec4s / turns))
         };
-        match (1..=MOST_TURNS).find(even) {
+        match (1..=MAX_TURNS).find(even) {
             Some(turns) => {
-                let prefetched = if turns <= MOST_PREFETCHED { turns } else { 1 };
+                let prefetched = if turns <= MAX_PREFETCHED { turns } else { 1 };
                 Self { lanes: vec4s / turns, shuffled, prefetched }
             }
             None => Self { lanes: SOME_LANES.min(most), shuffled, prefetched: 1 },

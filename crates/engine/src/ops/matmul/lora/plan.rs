@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Maximum vec4s that a lane of a down-rows workgroup prefetches at once.
-const MOST_EACH: usize = 8;
+const MAX_EACH: usize = 8;
 
 /// The LoRA form of a GEMV.
 pub(in crate::ops::matmul) struct LoraPlan {
@@ -203,7 +203,7 @@ impl LoraPlan {
             None => Layout::stored(edges.x, dispatch.part(part!("down_x", "floats"))),
         };
         let columns = if edges.reads_int8() { Layout::HALF } else { 4 };
-        let each = |pieces: usize| pieces.div_ceil(lanes).next_power_of_two().min(MOST_EACH) as u32;
+        let each = |pieces: usize| pieces.div_ceil(lanes).next_power_of_two().min(MAX_EACH) as u32;
         let dispatch = dispatch
             .part(part!("lora", "down_rows"))
             .part(weight_part(self.dtype))

@@ -50,7 +50,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         return;
     }
-    make_tile(tile, lane);
+    compute_tile(tile, lane);
 }
 
 // The first tile of an expert whose slots begin at `slot`: each expert before may have one partial tile.

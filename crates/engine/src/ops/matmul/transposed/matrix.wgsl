@@ -23,7 +23,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let tiles = across * ((p.row_units + UNITS - 1u) / UNITS);
     let index = grid_index(group) % tiles;
     // Neighbouring workgroups share weights. Those past the last tile store nothing.
-    make_tile(Tile(index / across * UNITS, index % across * COLUMNS, grid_index(group) / tiles), lane);
+    compute_tile(Tile(index / across * UNITS, index % across * COLUMNS, grid_index(group) / tiles), lane);
 }
 
 fn column_at(tile: Tile, column: u32) -> u32 {

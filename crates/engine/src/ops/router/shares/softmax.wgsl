@@ -4,7 +4,7 @@ override WG: u32 = 256u;
 override SCALED: u32 = 1u;
 
 // As in the reference: maximum experts per token, and the magnitude to which logits are clamped.
-const MOST_CHOSEN: u32 = 16u;
+const MAX_CHOSEN: u32 = 16u;
 const LARGEST: f32 = 1e30;
 
 struct Params {
@@ -18,8 +18,8 @@ struct Params {
 @group(0) @binding(2) var<storage, read> logits: array<f32>;
 @group(0) @binding(3) var<storage, read> scale: array<f32>;
 
-var<workgroup> sh_chosen: array<u32, MOST_CHOSEN>;
-var<workgroup> sh_scaled: array<f32, MOST_CHOSEN>;
+var<workgroup> sh_chosen: array<u32, MAX_CHOSEN>;
+var<workgroup> sh_scaled: array<f32, MAX_CHOSEN>;
 
 // By its bits: compilers may assume that floats are never NaN.
 fn is_nan(x: f32) -> bool {

@@ -4,7 +4,7 @@ fn own_count() -> u32 {
 }
 
 fn own_place(key: u32, kv_head: u32) -> u32 {
-    return key_place(key, kv_head);
+    return key_index(key, kv_head);
 }
 
 // The rows that see at least one of these keys.

@@ -22,7 +22,7 @@ fn other4(second: bool, key: u32, kv_head: u32, dim4: u32) -> vec4<f32> {
 }
 
 fn summand(key: u32, kv_head: u32, dim4: u32) -> vec4<f32> {
-    return k[key_place(key, kv_head) * DIM4 + dim4];
+    return k[key_index(key, kv_head) * DIM4 + dim4];
 }
 
 fn seen4(row: u32, keys: vec4<u32>) -> vec4<bool> {

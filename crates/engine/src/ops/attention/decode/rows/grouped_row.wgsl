@@ -108,16 +108,16 @@ fn weighted4(sums: vec4<f32>, r: u32, i: u32, values: mat4x4<f32>) -> vec4<f32> 
     return sum;
 }
 
-fn keep16(sums: mat4x4<f32>, first: u32, dim4: u32, fresh: bool) {
-    keep4(sums[0], first, dim4, fresh);
-    keep4(sums[1], first + 1u, dim4, fresh);
-    keep4(sums[2], first + 2u, dim4, fresh);
-    keep4(sums[3], first + 3u, dim4, fresh);
+fn keep16(sums: mat4x4<f32>, first: u32, dim4: u32, is_first: bool) {
+    keep4(sums[0], first, dim4, is_first);
+    keep4(sums[1], first + 1u, dim4, is_first);
+    keep4(sums[2], first + 2u, dim4, is_first);
+    keep4(sums[3], first + 3u, dim4, is_first);
 }
 
-fn keep4(sums: vec4<f32>, r: u32, dim4: u32, fresh: bool) {
+fn keep4(sums: vec4<f32>, r: u32, dim4: u32, is_first: bool) {
     if r < ROWS {
-        sh_q[r * DIM4 + dim4] = sums + select(sh_q[r * DIM4 + dim4], vec4(0.0), fresh);
+        sh_q[r * DIM4 + dim4] = sums + select(sh_q[r * DIM4 + dim4], vec4(0.0), is_first);
     }
 }
 

@@ -12,6 +12,6 @@ fn row_of(first: u32, i: u32) -> u32 {
 
 fn epilogue(row: u32, i: u32, sums: vec4<f32>) {
     if row < p.rows / 2u {
-        store_output(y_place(row), gate(sums[i]) * sums[i + results()]);
+        store_output(y_index(row), gate(sums[i]) * sums[i + results()]);
     }
 }

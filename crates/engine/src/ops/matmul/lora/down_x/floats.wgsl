@@ -5,5 +5,5 @@ fn down_pieces() -> u32 {
 }
 
 fn down_dot(start: u32, four: u32) -> f32 {
-    return dot(lora_vec4(lora_a[start + four]), x[y_place(four * 4u) / 4u]);
+    return dot(lora_vec4(lora_a[start + four]), x[y_index(four * 4u) / 4u]);
 }
