@@ -13,9 +13,6 @@ use crate::{
 /// Tests that read the file's name from this variable.
 const VARIABLE: &str = "RULLAMA_REAL_MODEL";
 
-/// The held-out loss falls by at least this in training: half of what was measured.
-const LEARNED: f64 = 0.1;
-
 /// Fetches the model and runs everything that needs it, with more environment variables: tests, the program, and the app in a browser.
 pub(crate) fn real_model(variables: &[(&str, String)]) -> Result<()> {
     let Some(model) = available() else { return Ok(()) };
@@ -79,15 +76,18 @@ fn answers(rullama: &str, model: &str) -> Result<()> {
     has("\"capital\"", &[&asked[..], &greedy].concat())
 }
 
-/// Learns how a small set of facts about countries is written: the loss of facts about other countries falls.
+/// A few sentences are learned: the loss of others of their kind falls.
 fn training(rullama: &str, model: &str) -> Result<()> {
-    let trained = target().join("real-model").join("trained").display().to_string();
+    let folder = target().join("real-model");
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (data, held_out, trained) = (path("data.jsonl"), path("held-out.jsonl"), path("trained"));
     if Path::new(&trained).is_dir() {
         std::fs::remove_dir_all(&trained)?;
     }
-    let [data, held_out] = ["train.jsonl", "held-out.jsonl"]
-        .map(|name| root().join("tools/real-model").join(name).display().to_string());
-    let steps = ["--steps", "3", "--seq", "128", "--device", "cpu"];
+    std::fs::write(&data, sentences(&["red", "green", "blue", "white", "black", "brown"]))?;
+    std::fs::write(&held_out, sentences(&["yellow", "grey"]))?;
+    // A step takes the CPU about a minute, and the first one takes half a unit off the loss.
+    let steps = ["--steps", "3", "--seq", "64", "--device", "cpu"];
     sh(rullama, &[&["train", model, &data, "--out", &trained], &steps[..]].concat())?;
     // Both losses of data that was not trained on.
     let args = ["eval-adapter", model, &trained, &held_out, "--device", "cpu", "--json"];
@@ -100,8 +100,14 @@ fn training(rullama: &str, model: &str) -> Result<()> {
     };
     let (before, after) = (loss("base_loss")?, loss("adapted_loss")?);
     say(&format!("held-out loss: {before:.3} before training, {after:.3} after"));
-    if after < before - LEARNED {
-        return Ok(());
-    }
-    bail!("the held-out loss did not fall by {LEARNED}")
+    if after < before - 0.1 { Ok(()) } else { bail!("the held-out loss did not fall by 0.1") }
+}
+
+fn sentences(colours: &[&str]) -> String {
+    let line = |colour: &&str| {
+        format!(
+            "{{\"prompt\":\"Which lamp is {colour}?\",\"completion\":\"Lamp number seven of the north tower is {colour}.\"}}\n"
+        )
+    };
+    colours.iter().map(line).collect()
 }
