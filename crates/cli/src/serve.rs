@@ -283,7 +283,7 @@ fn summary(models: &[ModelRow]) -> String {
         .map(|model| safe(&model.name))
         .collect();
     if names.is_empty() {
-        text.push_str("No Gemma models found: pull one with `rullama pull gemma4:e2b`, or serve a file with --model PATH.\n");
+        text.push_str("No models found: pull one with `rullama pull gemma4:e2b`, or serve a file with --model PATH.\n");
     } else {
         text.push_str(&format!("Models: {}\n", names.join(", ")));
     }
