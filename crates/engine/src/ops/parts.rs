@@ -310,15 +310,9 @@ pub(crate) fn tile_shape_64x32() -> &'static Part {
     shared_part!("tile_shape", "64x32")
 }
 
-/// A tile of so many rows and columns, whose subgroups split what is summed over.
-pub(crate) fn tile_shape_split_k(rows: usize, columns: usize) -> &'static Part {
-    match (rows, columns) {
-        (16, 16) => shared_part!("tile_shape", "split_k_16x16"),
-        (16, 32) => shared_part!("tile_shape", "split_k_16x32"),
-        (32, 16) => shared_part!("tile_shape", "split_k_32x16"),
-        (32, 32) => shared_part!("tile_shape", "split_k_32x32"),
-        other => panic!("no split-K tile has the shape {other:?}"),
-    }
+/// A tile of 16 rows by 16 columns, whose subgroups split what is summed over.
+pub(crate) fn tile_shape_split_k() -> &'static Part {
+    shared_part!("tile_shape", "split_k_16x16")
 }
 
 /// A tile of 64 rows by 16 columns.

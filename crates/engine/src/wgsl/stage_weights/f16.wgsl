@@ -64,6 +64,6 @@ fn stage_weights(w: LoadedWeights, lane: u32) {
 
 fn stage_weight_group(group: vec4<f16>, i: u32, lane: u32) {
     if i < ROW_GROUPS {
-        sh_w[(lane / GROUPS + i * ROW_STEP) * STRIDE + lane % GROUPS / 8u * UNIT_GROUPS + lane % 8u] = group;
+        sh_w[(lane / GROUPS + i * ROW_STEP) * STRIDE + lane % GROUPS] = group;
     }
 }

@@ -21,8 +21,6 @@ const WG: u32 = SUBGROUPS * SUBGROUP;
 // vec4s per row or column, and the stride: two more, so that rows do not hit the same memory bank.
 const GROUPS: u32 = SLICE * 8u;
 const STRIDE: u32 = GROUPS + 2u;
-// vec4s from a unit of weights to the next.
-const UNIT_GROUPS: u32 = 8u;
 // vec4s of x that a lane loads: up to eight.
 const LANE_GROUPS: u32 = COLUMNS * GROUPS / WG;
 

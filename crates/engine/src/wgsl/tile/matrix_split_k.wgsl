@@ -1,6 +1,6 @@
-// A GEMM tile with matrix units for few columns: ROWS rows of weights by COLUMNS columns of x, 16 or 32 of each. SLICE units of each row and
-// column are staged in workgroup memory at a time, as f16; each subgroup multiplies its share of them, and the sums of all subgroups are
-// added at the end. So small matrices still occupy a large device. All sizes are constants of the text: naga fails where they are overrides.
+// A GEMM tile with matrix units for few columns: 16 rows of weights by COLUMNS columns of x. SLICE units of each row and column are staged
+// in workgroup memory at a time, as f16; each subgroup multiplies its share of them, and the sums of all subgroups are added at the end.
+// So small matrices still occupy a large device. All sizes are constants of the text: naga fails where they are overrides.
 //
 // The kernel defines the same functions as for `tile/matrix`.
 //#use tile_shape
@@ -12,15 +12,11 @@
 const SUBGROUP: u32 = 32u;
 const SUBGROUPS: u32 = 8u;
 const WG: u32 = SUBGROUPS * SUBGROUP;
-// vec4s of a column. A unit of weights is followed by one more, so that units of adjacent lanes do not hit the same memory bank, and
-// a row by two more.
+// Groups of four of a row or column, and from one to the next: two more, so that rows do not hit the same memory bank.
 const GROUPS: u32 = SLICE * 8u;
-const UNIT_GROUPS: u32 = 9u;
-const STRIDE: u32 = SLICE * UNIT_GROUPS + 2u;
-// vec4s of a slice that a subgroup multiplies: 8 or 16.
+const STRIDE: u32 = GROUPS + 2u;
+// Groups of a slice that a subgroup multiplies: 16.
 const SHARE: u32 = GROUPS / SUBGROUPS;
-// vec4s of x that a lane loads: up to eight.
-const LANE_GROUPS: u32 = COLUMNS * GROUPS / WG;
 
 var<workgroup> sh_w: array<vec4<f16>, WEIGHT_GROUPS>;
 var<workgroup> sh_x: array<vec4<f16>, COLUMNS * STRIDE>;
@@ -29,138 +25,93 @@ var<workgroup> sh_y: array<f32, SUBGROUPS * 256u>;
 // Scales of the columns.
 var<workgroup> sh_scales: array<f32, COLUMNS>;
 
-// A subgroup's sums: blocks of 16 rows, by blocks of columns. Browsers allow matrices only in function variables.
-struct Sums {
-    a0: Block,
-    a1: Block,
-    b0: Block,
-    b1: Block,
-}
-
 fn compute_tile(tile: Tile, lane: u32) {
     init_units(lane);
-    var sums: Sums;
+    var sums: Block;
     let share = lane / SUBGROUP * SHARE;
     for (var i = lane; i < COLUMNS; i += WG) {
         sh_scales[i] = x_scale(column_at(tile, i));
     }
+    let start = weights_start(tile, lane);
     let units = depth(tile);
+    // Neighbouring lanes load the groups of one column.
+    let x_at0 = group_start(tile, 0u, lane);
+    let x_at1 = group_start(tile, 1u, lane);
+    let x_at2 = group_start(tile, 2u, lane);
+    let x_at3 = group_start(tile, 3u, lane);
+    let x_at4 = group_start(tile, 4u, lane);
+    let x_at5 = group_start(tile, 5u, lane);
+    let x_at6 = group_start(tile, 6u, lane);
+    let x_at7 = group_start(tile, 7u, lane);
     // The next units are loaded while these are multiplied.
-    var slice = load(tile, units.x, lane);
+    var weights = load_slice(start, units.x, lane);
+    var x0 = load_group(x_at0, units.x, lane);
+    var x1 = load_group(x_at1, units.x, lane);
+    var x2 = load_group(x_at2, units.x, lane);
+    var x3 = load_group(x_at3, units.x, lane);
+    var x4 = load_group(x_at4, units.x, lane);
+    var x5 = load_group(x_at5, units.x, lane);
+    var x6 = load_group(x_at6, units.x, lane);
+    var x7 = load_group(x_at7, units.x, lane);
     for (var unit = units.x; unit < units.y; unit += SLICE) {
-        stage(slice, lane);
+        if loads_weights(lane) {
+            stage_weights(weights, lane);
+        }
+        put_group(x0, 0u, lane);
+        put_group(x1, 1u, lane);
+        put_group(x2, 2u, lane);
+        put_group(x3, 3u, lane);
+        put_group(x4, 4u, lane);
+        put_group(x5, 5u, lane);
+        put_group(x6, 6u, lane);
+        put_group(x7, 7u, lane);
         workgroupBarrier();
-        if unit + SLICE < units.y {
-            slice = load(tile, unit + SLICE, lane);
+        let next = unit + SLICE;
+        if next < units.y {
+            if loads_weights(lane) {
+                weights = load_slice(start, next, lane);
+            }
+            x0 = load_group(x_at0, next, lane);
+            x1 = load_group(x_at1, next, lane);
+            x2 = load_group(x_at2, next, lane);
+            x3 = load_group(x_at3, next, lane);
+            x4 = load_group(x_at4, next, lane);
+            x5 = load_group(x_at5, next, lane);
+            x6 = load_group(x_at6, next, lane);
+            x7 = load_group(x_at7, next, lane);
         }
-        // Unrolled by hand, because not every compiler unrolls the loop.
-        multiply(&sums, share);
-        multiply(&sums, share + 4u);
-        if SHARE > 8u {
-            multiply(&sums, share + 8u);
-            multiply(&sums, share + 12u);
-        }
-        // The next units overwrite these.
+        // Written out, because not every compiler unrolls the loop.
+        sums = multiply_add(left_block(0u, share), right(share), sums);
+        sums = multiply_add(left_block(0u, share + 4u), right(share + 4u), sums);
+        sums = multiply_add(left_block(0u, share + 8u), right(share + 8u), sums);
+        sums = multiply_add(left_block(0u, share + 12u), right(share + 12u), sums);
+        // The next units are written over these.
         workgroupBarrier();
     }
-    store_sums(tile, sums.a0, 0u, 0u, lane);
-    if ROWS > 16u {
-        store_sums(tile, sums.b0, 16u, 0u, lane);
-    }
-    if COLUMNS > 16u {
-        store_sums(tile, sums.a1, 0u, 16u, lane);
-        if ROWS > 16u {
-            store_sums(tile, sums.b1, 16u, 16u, lane);
-        }
-    }
-}
-
-// Accumulates the products over 16 of k, from vec4 k on.
-fn multiply(sums: ptr<function, Sums>, k: u32) {
-    let x0 = right(k);
-    let a = left_block(0u, k);
-    (*sums).a0 = multiply_add(a, x0, (*sums).a0);
-    if COLUMNS > 16u {
-        let x1 = right(16u * STRIDE + k);
-        (*sums).a1 = multiply_add(a, x1, (*sums).a1);
-        if ROWS > 16u {
-            let b = left_block(16u, k);
-            (*sums).b0 = multiply_add(b, x0, (*sums).b0);
-            (*sums).b1 = multiply_add(b, x1, (*sums).b1);
-        }
-    } else if ROWS > 16u {
-        (*sums).b0 = multiply_add(left_block(16u, k), x0, (*sums).b0);
-    }
-}
-
-// What a lane loads of a slice.
-struct Slice {
-    weights: LoadedWeights,
-    x0: vec4<f16>,
-    x1: vec4<f16>,
-    x2: vec4<f16>,
-    x3: vec4<f16>,
-    x4: vec4<f16>,
-    x5: vec4<f16>,
-    x6: vec4<f16>,
-    x7: vec4<f16>,
-}
-
-fn load(tile: Tile, unit: u32, lane: u32) -> Slice {
-    var slice: Slice;
-    if loads_weights(lane) {
-        slice.weights = load_slice(weights_start(tile, lane), unit, lane);
-    }
-    slice.x0 = load_group(tile, 0u, unit, lane);
-    slice.x1 = load_group(tile, 1u, unit, lane);
-    slice.x2 = load_group(tile, 2u, unit, lane);
-    slice.x3 = load_group(tile, 3u, unit, lane);
-    slice.x4 = load_group(tile, 4u, unit, lane);
-    slice.x5 = load_group(tile, 5u, unit, lane);
-    slice.x6 = load_group(tile, 6u, unit, lane);
-    slice.x7 = load_group(tile, 7u, unit, lane);
-    return slice;
-}
-
-fn stage(slice: Slice, lane: u32) {
-    if loads_weights(lane) {
-        stage_weights(slice.weights, lane);
-    }
-    put_group(slice.x0, 0u, lane);
-    put_group(slice.x1, 1u, lane);
-    put_group(slice.x2, 2u, lane);
-    put_group(slice.x3, 3u, lane);
-    put_group(slice.x4, 4u, lane);
-    put_group(slice.x5, 5u, lane);
-    put_group(slice.x6, 6u, lane);
-    put_group(slice.x7, 7u, lane);
-}
-
-// Adjacent lanes load the vec4s of one column; the i-th vec4 of a lane belongs to every WG / GROUPSth column. Past the end of a row x is zero.
-fn load_group(tile: Tile, i: u32, unit: u32, lane: u32) -> vec4<f16> {
-    let group = unit * 8u + lane % GROUPS;
-    if i >= LANE_GROUPS || group >= unit_pairs() * 16u {
-        return vec4<f16>();
-    }
-    return x[column_start(column_at(tile, lane / GROUPS + i * (WG / GROUPS))) + group];
-}
-
-fn put_group(group: vec4<f16>, i: u32, lane: u32) {
-    if i < LANE_GROUPS {
-        sh_x[(lane / GROUPS + i * (WG / GROUPS)) * STRIDE + lane % GROUPS] = group;
-    }
-}
-
-// A block of every subgroup goes through workgroup memory, where they are added.
-fn store_sums(tile: Tile, sums: Block, row: u32, column: u32, lane: u32) {
+    // The blocks of all subgroups go through memory, where they are added.
     stage_block(sums, lane / SUBGROUP * 256u);
     workgroupBarrier();
     var sum = 0.0;
     for (var subgroup = 0u; subgroup < SUBGROUPS; subgroup++) {
         sum += sh_y[subgroup * 256u + lane];
     }
-    let c = column + lane / 16u;
-    store(tile, row + lane % 16u, c, sum * sh_scales[c]);
-    // The next blocks overwrite these.
-    workgroupBarrier();
+    store(tile, lane % 16u, lane / 16u, sum * sh_scales[lane / 16u]);
+}
+
+// Of the groups that a lane loads, the one with number i belongs to every WG / GROUPSth column.
+fn group_start(tile: Tile, i: u32, lane: u32) -> u32 {
+    return column_start(column_at(tile, lane / GROUPS + i * (WG / GROUPS)));
+}
+
+// Past the end of a row x is zero.
+fn load_group(start: u32, unit: u32, lane: u32) -> vec4<f16> {
+    let group = unit * 8u + lane % GROUPS;
+    if group >= unit_pairs() * 16u {
+        return vec4<f16>();
+    }
+    return x[start + group];
+}
+
+fn put_group(group: vec4<f16>, i: u32, lane: u32) {
+    sh_x[(lane / GROUPS + i * (WG / GROUPS)) * STRIDE + lane % GROUPS] = group;
 }

@@ -21,10 +21,10 @@ fn weight_unit(start: u32, unit: u32, lane: u32) -> u32 {
 }
 
 fn weight_place(lane: u32) -> u32 {
-    return lane / SLICE * STRIDE + lane % SLICE * UNIT_GROUPS;
+    return lane / SLICE * STRIDE + lane % SLICE * 8u;
 }
 
 // 16 rows by 16 of k, from vec4 k on.
 fn left_block(row: u32, k: u32) -> Left {
-    return left(row * STRIDE + k / 8u * UNIT_GROUPS + k % 8u);
+    return left(row * STRIDE + k);
 }

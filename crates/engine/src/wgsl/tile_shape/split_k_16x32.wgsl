@@ -1,4 +1,0 @@
-// The shape of a split-K tile, and the units of a row or column that are staged at a time.
-const ROWS: u32 = 16u;
-const COLUMNS: u32 = 32u;
-const SLICE: u32 = 8u;
