@@ -67,7 +67,8 @@ const TASKS: [Task; 26] = [
     (
         "soak",
         "",
-        "what takes too long for every test run: 10,000 requests through the scheduler, the longest browser tests",
+        "what takes too long for every test run: packages, clients, the real model, 10,000 requests through the scheduler,\n\
+         the longest browser tests",
     ),
     (
         "demo-eval",

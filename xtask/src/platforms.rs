@@ -21,11 +21,6 @@ const ZIG: &str = "tools/zig/requirements.txt";
 const ZIG_TARGETS: [(&str, &str); 3] =
     [(APPLE, "aarch64-macos"), (WINDOWS, "x86_64-windows-gnu"), (ARM, "aarch64-linux-gnu")];
 
-/// `cargo check` of the program for Windows, which differs most from the systems that tests run on.
-pub(crate) fn check_windows() -> Result<()> {
-    check(&compilers()?, WINDOWS)
-}
-
 fn check(compilers: &[(&'static str, String)], target: &str) -> Result<()> {
     add_target(target)?;
     sh_with(&root(), compilers, "cargo", &["check", "-p", "rullama-cli", "--target", target])

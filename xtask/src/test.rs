@@ -6,7 +6,7 @@ use crate::{
     background::Background,
     clients,
     command::{root, say, sh, sh_with, target},
-    deny, drill, drivers, package, peft, platforms, real_model,
+    deny, drill, drivers, package, peft, real_model,
     setup::{self, WASI},
     shaders,
     tidy::tidy,
@@ -34,7 +34,6 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     let python = Background::start("peft-setup")?;
     sh("cargo", &["fmt", "--all", "--check"])?;
     tidy()?;
-    package::package()?;
     deny::deny()?;
     sh(
         "cargo",
@@ -44,13 +43,10 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     let all = ["test", "--workspace", "--all-features"];
     sh_with(&root(), &variables, "cargo", &[&all[..], &["--lib", "--bins", "--tests"]].concat())?;
     sh("cargo", &[&all[..], &["--doc"]].concat())?;
-    real_model::short()?;
     drill::short(&variables)?;
-    clients::quick()?;
     python.finish()?;
     peft::peft()?;
     web.finish()?;
-    platforms::check_windows()?;
     shaders::check()?;
     let wasi = Background::start("wasi")?;
     web::ops()?;
@@ -60,9 +56,13 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     Ok(())
 }
 
-/// What takes too long for every test run: more requests through the scheduler, and the longest tests in browsers.
+/// What takes too long for every test run: packages, clients, the real model, more requests through the scheduler, and the longest tests
+/// in browsers.
 pub(crate) fn soak() -> Result<()> {
     setup::setup()?;
+    package::package()?;
+    clients::quick()?;
+    real_model::short()?;
     let mut variables = drivers::environment(1);
     variables.push(("RULLAMA_SOAK", "1".to_owned()));
     let all = ["test", "--workspace", "--all-features", "--test", "models", "--", "batching"];

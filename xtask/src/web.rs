@@ -33,14 +33,11 @@ pub(crate) fn web_task() -> Result<()> {
 }
 
 /// The end-to-end tests that CI has time for; `cargo xtask web` runs all.
-const IN_CI: [&str; 21] = [
-    "client/constraint",
+const IN_CI: [&str; 18] = [
     "client/control",
     "client/greedy",
-    "client/lost",
     "client/persist",
     "client/served",
-    "client/standards",
     "storage",
     "app/answers",
     "app/budget",
@@ -74,7 +71,10 @@ pub(crate) fn in_browser() -> Result<()> {
 
 /// The longest end-to-end tests, with the last build.
 pub(crate) fn soak() -> Result<()> {
-    end_to_end(&["client/memory", "client/shared", "client/training", "--grep-invert", "@slow"])
+    let tests = ["constraint", "lost", "memory", "shared", "standards", "training"];
+    let tests = tests.map(|name| format!("client/{name}"));
+    let tests: Vec<&str> = tests.iter().map(String::as_str).collect();
+    end_to_end(&[&tests[..], &["--grep-invert", "@slow"]].concat())
 }
 
 /// Installs packages, builds, checks and tests everything that needs no browser.

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 
 use crate::{CallFormat, GuidanceError, arguments::Arguments, literal};
 
+/// Keys of a schema that may declare properties elsewhere.
+const COMBINED: [&str; 5] = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties"];
+
 /// Lark rules, of which `call` is a call of one of the tools.
 pub(crate) fn grammar(
     CallFormat { output, tools }: &CallFormat,
@@ -73,6 +76,12 @@ fn parameters(tool: &Tool) -> Result<Value, String> {
     // Arguments are an object, whatever else the schema allows.
     if schema.get("type").is_none() {
         schema["type"] = "object".into();
+    }
+    // Models invent parameters where they may.
+    if COMBINED.iter().all(|key| schema.get(key).is_none())
+        && schema.get("additionalProperties").is_none()
+    {
+        schema["additionalProperties"] = false.into();
     }
     let mut schema = crate::schema::prepared(&schema).map_err(|error| error.to_string())?;
     // Qwen and Llama separate by a blank.

@@ -31,7 +31,7 @@ fn grammars_and_expressions_hold() {
     assert!(["left", "right"].contains(&text.as_str()), "{text}");
     for (more, part) in [
         (json!({ "grammar": "root ::= nobody" }), "there is no rule `nobody`"),
-        (json!({ "guided_regex": "(" }), "this grammar is not supported"),
+        (json!({ "guided_regex": "(" }), "this regular expression is not supported"),
         (json!({ "guided_regex": "a", "guided_choice": ["b"] }), "only one of"),
     ] {
         let (status, text) = server().send("/v1/chat/completions", &request("?", more));
