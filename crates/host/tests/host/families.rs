@@ -99,7 +99,8 @@ fn demanded_calls_are_made_in_every_notation() {
             "tools": [tool], "tool_choice": choice, "max_tokens": 400, "reasoning_effort": "none", "temperature": 1, "seed": 3,
         });
         let (status, text) = server().send("/v1/chat/completions", &chat(model, more));
-        if ["gemma3", "smollm2", "qwen2"].contains(&model) {
+        // Templates of these files declare no tools.
+        if ["gemma3", "smollm2", "qwen2", "qwen3"].contains(&model) {
             assert_eq!(status, 400, "{text}");
             assert!(text.contains("does not support tools"), "{text}");
             continue;

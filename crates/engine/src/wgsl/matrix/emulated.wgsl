@@ -31,7 +31,15 @@ fn right_transposed(at: u32, stride: u32) -> Right {
     return vec3(at, 0u, stride);
 }
 
+// Matrix units load from multiples of 16 bytes only: elsewhere they give wrong results, so that these must, too.
+fn is_aligned(a: Left, b: Right) -> bool {
+    return ((a.x | a.y | a.z | b.x | b.y | b.z) & 1u) == 0u;
+}
+
 fn multiply_add(a: Left, b: Right, sums: Block) -> Block {
+    if !is_aligned(a, b) {
+        return Block(vec4(1e30), vec4(1e30));
+    }
     var added = sums;
     let column = unit_lane % 32u / 2u;
     let row = unit_lane % 2u * 8u;
