@@ -41,7 +41,10 @@ export class LoadedDecoder extends LoadedGenerator<Model, Session> {
     const { prefix, ...rest } = { ...request, ...(adapters ? { adapters } : {}) };
     if (prefix === undefined) return super.answer(session, rest, onEvent, signal);
     if (rest.constraint !== undefined) {
-      throw new RullamaError("bad_options", "a reply that continues a prefix cannot be constrained: leave out one of them");
+      throw new RullamaError(
+        "bad_options",
+        "a reply that continues a prefix cannot be constrained: leave out one of them",
+      );
     }
     const each = eachOf(onEvent, signal);
     const tokenize = (text: string) => this.model.tokenize(text, false, false);

@@ -123,7 +123,8 @@ class Answer {
     }
     // A first message gives a conversation its address, if it is still the one that is shown.
     const { page, id } = route.current;
-    if (page === "chat" && id === undefined && chats().current?.id === turn.conversation) replaceRoute(turn.conversation);
+    if (page === "chat" && id === undefined && chats().current?.id === turn.conversation)
+      replaceRoute(turn.conversation);
     await this.#to(turn);
     return true;
   }
