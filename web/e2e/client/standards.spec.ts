@@ -100,7 +100,7 @@ test("the Prompt API prompts, streams, aborts and counts", async ({ client }) =>
       first: typeof first.value,
       aborted,
       after,
-      constrained: /^(?:yes|no{1,3})$/u.test(constrained),
+      constrained: /^(?:yes|no{1,3})$/u.test(String(constrained)),
       refused,
       available: await LanguageModel.availability(),
     };
