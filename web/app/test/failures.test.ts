@@ -4,7 +4,7 @@ import { ACTIONS, codeOf, describe, labelOf, textOf, titleOf } from "../src/lib/
 import { en } from "../src/text/en/index.js";
 
 test("every code of the engine has a text and one action", () => {
-  const source = readFileSync(new URL("../../client/src/types.ts", import.meta.url), "utf8");
+  const source = readFileSync(new URL("../../client/src/types/error-codes.ts", import.meta.url), "utf8");
   const list = /type ErrorCode =([^;]+);/u.exec(source)?.[1] ?? "";
   const codes = [...list.matchAll(/"(\w+)"/gu)].map((match) => match[1]);
   expect(codes.length).toBeGreaterThan(10);
