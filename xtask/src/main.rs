@@ -67,7 +67,7 @@ const TASKS: [Task; 26] = [
     (
         "soak",
         "",
-        "what takes too long for every test run: packages, clients, the real model, 10,000 requests through the scheduler,\n\
+        "what takes too long for every test run: packages, Chrome's shader compiler, clients, the real model, 10,000 requests through the scheduler,\n\
          the longest browser tests",
     ),
     (

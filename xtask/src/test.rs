@@ -47,7 +47,6 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     python.finish()?;
     peft::peft()?;
     web.finish()?;
-    shaders::check()?;
     let wasi = Background::start("wasi")?;
     web::ops()?;
     wasi.finish()?;
@@ -61,6 +60,7 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
 pub(crate) fn soak() -> Result<()> {
     setup::setup()?;
     package::package()?;
+    shaders::check()?;
     clients::quick()?;
     real_model::short()?;
     let mut variables = drivers::environment(1);
