@@ -133,16 +133,6 @@ fn capabilities() {
     let plain = rullama_gguf::Writer::new().kv("general.architecture", "gemma4");
     let plain = plain.kv("tokenizer.chat_template", "{{ messages }}").finish().unwrap();
     with("plain", &[("model", plain)]);
-    let templated = |architecture: &str, template: &str| {
-        let file = rullama_gguf::Writer::new().kv("general.architecture", architecture);
-        file.kv("tokenizer.chat_template", template).finish().unwrap()
-    };
-    let chatml = "{{ '<|im_start|>' + role }}<|im_end|>";
-    let qwen3 = format!("{chatml}<tools><tool_call>{{% if enable_thinking %}}");
-    with("qwen3", &[("model", templated("qwen3", &qwen3))]);
-    with("llama", &[("model", templated("llama", "<|start_header_id|>{{ x }}<|eot_id|>"))]);
-    with("gemma3", &[("model", file("gemma3", &["gemma3.vision.block_count"]))]);
-    with("qwen2", &[("model", file("qwen2", &[]))]);
     let tags = server.get("/api/tags").json();
     let of = |name: &str| {
         let name = format!("{name}:latest");
@@ -156,10 +146,6 @@ fn capabilities() {
     assert_eq!(of("diffusion"), json!(["completion", "tools", "thinking"]));
     assert_eq!(of("embedding"), json!(["embedding"]));
     assert_eq!(of("plain"), json!(["completion"]));
-    assert_eq!(of("qwen3"), json!(["completion", "tools", "thinking"]));
-    assert_eq!(of("llama"), json!(["completion"]), "Llama 3 knows no tools");
-    assert_eq!(of("gemma3"), json!(["completion"]), "encoders of other families are not run");
-    assert_eq!(of("qwen2"), json!(["completion", "tools"]));
 }
 
 /// All families that the engine runs are served, each with what it can do.
