@@ -1,4 +1,5 @@
 // Where models come from: the catalogue, Hugging Face, the menu in the header; and the first steps of a newcomer.
+import { CATALOGUE } from "../../client/src/catalogue.ts";
 import { barriers, change, DEMO, expect, overflow, PHONE, say, start, test } from "./fixture.ts";
 
 test.use({ fake: { served: [...DEMO, { name: "gemma4:e2b", size: 3_600_000_000 }] } });
@@ -6,7 +7,7 @@ test.use({ fake: { served: [...DEMO, { name: "gemma4:e2b", size: 3_600_000_000 }
 test("the catalogue says what models need and can do, and checks before it loads", async ({ app }) => {
   await app.getByRole("link", { name: "Models" }).click();
   const known = app.getByRole("region", { name: "Recommended models" });
-  await expect(known.getByRole("listitem")).toHaveCount(6);
+  await expect(known.getByRole("listitem")).toHaveCount(CATALOGUE.length);
   await expect(known.getByRole("listitem").first()).toContainText("Start here");
   await expect(known.getByRole("listitem").first()).toContainText("3.1 GB download · about 1.9 GB of GPU memory");
   expect(await barriers(app)).toEqual([]);
