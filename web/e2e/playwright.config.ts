@@ -14,7 +14,9 @@ export default defineConfig<object, Partial<WorkerFixtures>>({
     // One after the other: they share a page whose kernels took half a minute to compile.
     { name: "client", testDir: "client", workers: 1 },
     { name: "storage", testDir: "storage" },
-    { name: "app", testDir: "app" },
+    // Long, so before the many short ones.
+    { name: "app-real", testDir: "app", testMatch: "real.spec.ts" },
+    { name: "app", testDir: "app", testIgnore: "real.spec.ts" },
     { name: "firefox", testDir: "firefox", workers: 1 },
     {
       name: "firefox-storage",

@@ -1,6 +1,7 @@
 //! Every kernel × variant through naga's writers for Metal, DX12 and Vulkan, without having those backends.
 
 mod kernels;
+mod shares;
 
 use naga::{
     Module, ShaderStage, TypeInner,
@@ -8,10 +9,9 @@ use naga::{
     proc::{BoundsCheckPolicies, BoundsCheckPolicy},
     valid::ModuleInfo,
 };
-use rullama_engine::{
-    gpu::{Dialect, compose},
-    suite::{Variant, variants},
-};
+use rullama_engine::gpu::{Dialect, compose};
+
+use crate::shares::{Share, on_all_cores};
 
 /// A wgpu backend, by its shading language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,40 +103,54 @@ fn write_spirv(module: &Module, info: &ModuleInfo) -> Result<String, String> {
     Ok(format!("{} words", words.len()))
 }
 
-/// The variants in naga's dialect, as modules.
-fn modules() -> Vec<(Variant, Module, ModuleInfo)> {
-    let variants = variants().into_iter().filter(|variant| variant.is_in(Dialect::Naga));
-    let module = |variant: Variant| {
+/// What came of writing the variants.
+#[derive(Default)]
+struct Written {
+    variants: usize,
+    /// Variants that a backend does not support.
+    skipped: [usize; BACKENDS.len()],
+    problems: Vec<String>,
+}
+
+const BACKENDS: [Backend; 3] = [Backend::Msl, Backend::Hlsl, Backend::Spirv];
+
+/// Writes every variant of a share for every backend.
+fn write_all(share: Share) -> Written {
+    let mut written = Written::default();
+    for variant in share.variants() {
         let dispatch = &variant.dispatch;
         let text = compose(dispatch, Dialect::Naga);
         let (module, info) = kernels::module(&text, &dispatch.constants)
             .unwrap_or_else(|error| panic!("{}: {error}", variant.label));
-        (variant, module, info)
-    };
-    variants.map(module).collect()
+        written.variants += 1;
+        for (backend, skipped) in BACKENDS.into_iter().zip(&mut written.skipped) {
+            if !backend.supports(&module) {
+                // Only wgpu's matrix units may be missing.
+                assert!(variant.facts.matrix.is_some(), "{backend:?} lacks {}", variant.label);
+                *skipped += 1;
+                continue;
+            }
+            match backend.write(&module, &info) {
+                Ok(text) => assert!(!text.is_empty(), "{backend:?}: {}", variant.label),
+                Err(error) => {
+                    written.problems.push(format!("{backend:?}: {}: {error}", variant.label));
+                }
+            }
+        }
+    }
+    written
 }
 
 #[test]
 fn every_variant_is_written_for_every_backend() {
-    let modules = modules();
-    assert!(modules.len() > 500, "{} variants", modules.len());
-    let mut problems = Vec::new();
-    for backend in [Backend::Msl, Backend::Hlsl, Backend::Spirv] {
-        let mut skipped = 0;
-        for (variant, module, info) in &modules {
-            if !backend.supports(module) {
-                // Only wgpu's matrix units may be missing.
-                assert!(variant.facts.matrix.is_some(), "{backend:?} lacks {}", variant.label);
-                skipped += 1;
-                continue;
-            }
-            match backend.write(module, info) {
-                Ok(text) => assert!(!text.is_empty(), "{backend:?}: {}", variant.label),
-                Err(error) => problems.push(format!("{backend:?}: {}: {error}", variant.label)),
-            }
-        }
+    let written = on_all_cores(write_all);
+    let variants: usize = written.iter().map(|written| written.variants).sum();
+    assert!(variants > 500, "{variants} variants");
+    for (i, backend) in BACKENDS.into_iter().enumerate() {
+        let skipped: usize = written.iter().map(|written| written.skipped[i]).sum();
         assert_eq!(skipped > 0, backend != Backend::Spirv, "{backend:?} skipped {skipped}");
-        assert!(skipped < modules.len() / 4, "{backend:?} skipped {skipped} of {}", modules.len());
+        assert!(skipped < variants / 4, "{backend:?} skipped {skipped} of {variants}");
     }
+    let problems: Vec<String> = written.into_iter().flat_map(|written| written.problems).collect();
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
 }
