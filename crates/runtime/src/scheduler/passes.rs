@@ -117,10 +117,15 @@ impl Passes {
         let sliding = entries.min(ring);
         let pool = options.pool.unwrap_or_else(|| context.saturating_mul(8));
         let sequences = options.sequences.max(1);
+        let pages = pool.div_ceil(page).max(1);
         let shape = PoolShape {
             page,
-            global: PoolPages { pages: pool.div_ceil(page).max(1), entries },
-            sliding: PoolPages { pages: sequences.saturating_mul(sliding), entries: sliding },
+            global: PoolPages { pages, entries },
+            // No sequence takes more pages of sliding layers than of global ones.
+            sliding: PoolPages {
+                pages: sequences.saturating_mul(sliding).min(pages),
+                entries: sliding,
+            },
             gemm: !options.batch_invariant,
             slots: sequences,
         };

@@ -52,7 +52,7 @@ impl Default for SchedulerOptions {
             block: 560,
             chunk: 128,
             suppress: Vec::new(),
-            sequences: 16,
+            sequences: 32,
             queue: 256,
             pool: None,
             page: 64,
