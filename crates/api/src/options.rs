@@ -14,8 +14,7 @@ macro_rules! options {
         /// Sampling, stop and load options of a request; absent ones take the model's parameters, then the server's
         /// defaults.
         ///
-        /// Serialised, it is the object that `rullama-sampling` merges into its own options. Only `ignore_eos` is left to the
-        /// server, which knows the tokens to suppress.
+        /// Serialised, it is the object that `rullama-sampling` merges into its own options.
         #[derive(Debug, Clone, Default, PartialEq, Serialize)]
         pub struct Options {
             $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<$type>,)*

@@ -237,9 +237,6 @@ impl<'i> Decoder<'i> {
             let template = self.model.template().map_err(|error| of_runtime(&error))?;
             options.suppress.extend(self.tokenizer()?.id_of(template.output().call_markers()[0]));
         }
-        if request.options.ignore_eos == Some(true) {
-            options.suppress.extend(self.tokenizer()?.end_of_generation());
-        }
         Ok(options)
     }
 

@@ -43,6 +43,8 @@ pub struct SamplingOptions {
     pub stop: Vec<String>,
     /// Maximum number of tokens to generate; negative = unlimited.
     pub num_predict: i32,
+    /// Whether tokens that end a reply are passed over instead, so that only `num_predict`, stop strings or the context end it.
+    pub ignore_eos: bool,
     /// Tokens at the beginning that are kept when the context is shifted.
     pub num_keep: i32,
     /// Added to the logits of these tokens.
@@ -103,6 +105,7 @@ impl SamplingOptions {
             seed: -1,
             stop: Vec::new(),
             num_predict: -1,
+            ignore_eos: false,
             num_keep: 4,
             logit_bias: BTreeMap::new(),
             suppress: Vec::new(),

@@ -45,7 +45,8 @@ fn every_name_reaches_its_field() {
     let layer = json!({
         "temperature": 0.5, "top_k": 1, "top_p": 0.25, "min_p": 0.125, "typical_p": 0.75,
         "repeat_penalty": 1.5, "repeat_last_n": -1, "presence_penalty": -0.5, "frequency_penalty": 2,
-        "seed": 7, "stop": ["x"], "num_predict": 9, "num_keep": 5, "logit_bias": {"3": 1.5, "4": false},
+        "seed": 7, "stop": ["x"], "num_predict": 9, "ignore_eos": true, "num_keep": 5,
+        "logit_bias": {"3": 1.5, "4": false},
         "dry_multiplier": 0.8, "dry_base": 2, "dry_allowed_length": 3, "dry_penalty_last_n": 10,
         "dry_sequence_breakers": ["."], "xtc_probability": 0.5, "xtc_threshold": 0.25, "top_n_sigma": 1,
         "dynatemp_range": 0.5, "dynatemp_exponent": 2, "logprobs": true, "top_logprobs": 20
@@ -65,6 +66,7 @@ fn every_name_reaches_its_field() {
         seed: 7,
         stop: vec!["x".into()],
         num_predict: 9,
+        ignore_eos: true,
         num_keep: 5,
         logit_bias: BTreeMap::from([(3, 1.5)]),
         suppress: vec![4],

@@ -184,6 +184,16 @@ fn prompts_that_do_not_fit() {
 }
 
 #[test]
+fn end_tokens_can_be_ignored() {
+    let server = server();
+    let usual = server.chat(SUM, json!({}));
+    let longer = server.chat(SUM, json!({ "ignore_eos": true, "max_tokens": 40 }));
+    assert_eq!(longer["choices"][0]["finish_reason"], "length");
+    assert_eq!(longer["usage"]["completion_tokens"], 40);
+    assert!(content(&longer).starts_with(content(&usual).trim_end()), "{longer}");
+}
+
+#[test]
 fn clients_that_leave_free_the_engine() {
     // A server of its own: nothing else keeps it busy.
     let server = Running::start(|_| {});

@@ -224,7 +224,10 @@ impl Completion {
     pub fn accept(&mut self, id: u32) -> Result<(), RuntimeError> {
         self.answer_tokens += 1;
         if self.tokenizer.is_end(id) {
-            self.finish(Finish::Stop);
+            // A constrained reply is complete then.
+            if !self.options.ignore_eos || self.constraint.is_some() {
+                self.finish(Finish::Stop);
+            }
             return Ok(());
         }
         if let Some(limit) = &mut self.thought_limit {

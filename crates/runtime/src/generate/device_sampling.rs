@@ -52,6 +52,7 @@ mod tests {
         assert!(matches!(with(|_| {}), Some(DeviceSampling::Drawn { seed: 1, .. })));
         assert_eq!(with(|o| o.temperature = 0.0), Some(DeviceSampling::Greedy));
         assert!(with(|o| o.top_k = 128).is_some());
+        assert!(with(|o| o.ignore_eos = true).is_some());
         for change in [
             (|o| o.top_k = 0) as fn(&mut SamplingOptions),
             |o| o.top_k = 129,

@@ -93,6 +93,7 @@ impl SamplingOptions {
             "seed" => self.seed = given.integer()?,
             "stop" => self.stop = given.texts()?,
             "num_predict" => self.num_predict = given.integer()?,
+            "ignore_eos" => self.ignore_eos = given.boolean()?,
             "num_keep" => self.num_keep = given.integer()?,
             "logit_bias" => (self.logit_bias, self.suppress) = given.biases()?,
             "dry_multiplier" => self.dry_multiplier = given.number()?,
