@@ -116,6 +116,7 @@ async function openNow(
     packedDot: hasPackedDot(),
   });
   const watched = watchRequests(matrix ? MATRIX_FEATURES[matrix] : subgroups ? ["subgroups"] : []);
+  const unnamed = nameScope();
   try {
     const engine = await wasm.open(request, (kernel: string) =>
       watched.device === undefined ? undefined : compileAhead(watched.device, JSON.parse(kernel) as Kernel),
@@ -124,7 +125,19 @@ async function openNow(
     return { engine, browser: watched.device };
   } finally {
     watched.stop();
+    unnamed();
   }
+}
+
+/**
+ * wgpu looks for `navigator.gpu` only in a window or a worker, which it knows by their classes: a runtime that has neither, such as Node
+ * with Dawn, passes for a worker while a device is opened. Returns what undoes it.
+ */
+function nameScope(): () => void {
+  if ("Window" in globalThis || "WorkerGlobalScope" in globalThis) return () => {};
+  const scope = globalThis as { WorkerGlobalScope?: unknown };
+  scope.WorkerGlobalScope = class {};
+  return () => delete scope.WorkerGlobalScope;
 }
 
 /** A kernel, as the engine describes it. */
