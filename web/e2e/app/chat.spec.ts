@@ -1,5 +1,5 @@
 // Talking: streaming, stopping, answering again, editing, thoughts, tools, code.
-import { change, DEMO, expect, say, start, test } from "./fixture.ts";
+import { change, DEMO, enter, expect, say, start, test } from "./fixture.ts";
 
 test.use({ fake: { served: DEMO } });
 
@@ -98,9 +98,9 @@ test("code is copied as it is", async ({ app }) => {
 
 test("settings, seed and system prompts reach the model", async ({ app }) => {
   await app.getByRole("link", { name: "Settings" }).click();
-  await app.getByLabel("Temperature").fill("0.5");
-  await app.getByLabel("Seed").fill("42");
-  await app.getByLabel("Top P").fill("7");
+  await enter(app.getByLabel("Temperature"), "0.5");
+  await enter(app.getByLabel("Seed"), "42");
+  await enter(app.getByLabel("Top P"), "7");
   await app.getByLabel("Default system prompt").fill("Be brief.");
   await app.getByLabel("Default system prompt").blur();
   await expect(app.getByText("Enter a number from 0 to 1.")).toBeVisible();

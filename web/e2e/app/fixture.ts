@@ -1,11 +1,12 @@
 // The app around a made-up engine, served with the headers that `rullama serve` sends; a fresh browser profile per test.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { type Browser, type BrowserContext, type Page, test as base } from "@playwright/test";
+import { type Browser, type Locator, type Page, test as base } from "@playwright/test";
 import { POLICY } from "../../app/policy.ts";
 import type { Fake } from "../../app/test/fake-engine.ts";
 import { builtApp } from "./build.ts";
 import { openBrowser } from "../support/browser.ts";
+import { launchFirefox } from "../support/firefox.ts";
 import { TestServer } from "../support/server.ts";
 
 /** Patient: the machine may be busy with other tests. */
@@ -27,7 +28,15 @@ interface Fixtures {
   app: Page;
 }
 
-export const test = base.extend<Fixtures, { shared: BrowserContext; server: TestServer }>({
+export interface WorkerFixtures {
+  /** Debian's Firefox instead of Chromium. */
+  inFirefox: boolean;
+  shared: Browser;
+  server: TestServer;
+}
+
+export const test = base.extend<Fixtures, WorkerFixtures>({
+  inFirefox: [false, { option: true, scope: "worker" }],
   fake: [{}, { option: true }],
   scheme: ["light", { option: true }],
   // But for tests that are about them: in each context one would fetch and store the whole app.
@@ -35,15 +44,19 @@ export const test = base.extend<Fixtures, { shared: BrowserContext; server: Test
   viewport: DESKTOP,
   locale: "en",
   shared: [
-    // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter list.
-    async ({}, use) => {
+    async ({ inFirefox }, use) => {
+      if (inFirefox) {
+        const browser = await launchFirefox();
+        await use(browser);
+        return browser.close();
+      }
       // A microphone that beeps, and nobody to ask for it.
       const args = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
       const context = await openBrowser({ args });
-      await use(context);
+      await use(context.browser() as Browser);
       await context.close();
     },
-    { scope: "worker" },
+    { scope: "worker", timeout: 120_000 },
   ],
   server: [
     // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter list.
@@ -58,17 +71,16 @@ export const test = base.extend<Fixtures, { shared: BrowserContext; server: Test
     // The first test may have to wait for a build.
     { scope: "worker", timeout: 180_000 },
   ],
-  context: async ({ shared, viewport, scheme, serviceWorkers, locale }, use, testInfo) => {
+  context: async ({ shared, inFirefox, viewport, scheme, serviceWorkers, locale }, use, testInfo) => {
     testInfo.setTimeout(240_000);
-    const browser = shared.browser() as Browser;
-    const context = await browser.newContext({
+    const context = await shared.newContext({
       viewport,
       colorScheme: scheme,
       acceptDownloads: true,
       serviceWorkers,
       locale,
     });
-    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    if (!inFirefox) await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     context.setDefaultTimeout(30_000);
     const errors: Error[] = [];
     context.on("weberror", (error) => errors.push(error.error()));
@@ -119,6 +131,12 @@ export const DEMO = [{ name: "demo:latest", size: 3_000_000 }];
 export async function start(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Try it now" }).click();
   await page.getByRole("textbox", { name: "Message" }).waitFor();
+}
+
+/** Fills a field as a person would: Firefox does not know by itself that what automation fills in has changed. */
+export async function enter(field: Locator, text: string): Promise<void> {
+  await field.fill(text);
+  await field.dispatchEvent("change");
 }
 
 /** Says something as soon as a model can answer, and waits for the answer to end. */

@@ -1,9 +1,10 @@
-// Firefox as Debian ships it, on lavapipe: Playwright drives only a build of its own, so this goes over WebDriver BiDi.
+// Firefox as Debian ships it, on lavapipe, over WebDriver BiDi.
 import { existsSync, readdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { type Browser as PlaywrightBrowser, firefox } from "@playwright/test";
 import { type Browser, type Page, launch } from "puppeteer-core";
 
 const PLACES = ["/usr/bin/firefox-esr", "/usr/bin/firefox"];
@@ -26,6 +27,22 @@ function drivers(): Record<string, string> {
   return { VK_ICD_FILENAMES: path, VK_DRIVER_FILES: path };
 }
 
+function executable(): string {
+  const path = PLACES.find(existsSync);
+  if (path === undefined) throw new Error("no Firefox: `cargo xtask firefox` installs it");
+  return path;
+}
+
+/** A browser for Playwright's tests. */
+export function launchFirefox(): Promise<PlaywrightBrowser> {
+  return firefox.launch({
+    channel: "moz-firefox",
+    executablePath: executable(),
+    firefoxUserPrefs: PREFERENCES,
+    env: { ...(process.env as Record<string, string>), ...drivers() },
+  });
+}
+
 export interface Firefox {
   page: Page;
   close(): Promise<void>;
@@ -33,8 +50,7 @@ export interface Firefox {
 
 /** A page at an address, in a browser with a profile and a home of its own. */
 export async function openFirefox(address: string): Promise<Firefox> {
-  const executablePath = PLACES.find(existsSync);
-  if (executablePath === undefined) throw new Error("no Firefox: `cargo xtask firefox` installs it");
+  const executablePath = executable();
   const home = await mkdtemp(join(tmpdir(), "rullama-firefox-"));
   let browser: Browser | undefined;
   const close = async () => {
