@@ -1,7 +1,8 @@
 // The Prompt API's interface, member by member: what an IDL harness asserts.
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Monitor } from "../src/prompt-api/monitor.js";
-import { languageModelOf } from "../src/prompt-api/index.js";
+import { RullamaError } from "../src/errors.js";
+import { LanguageModelToolError, LanguageModelToolSuccess, languageModelOf } from "../src/prompt-api/index.js";
 import type { ModelProvider } from "../src/prompt-api/provider.js";
 import { fakeModel } from "./fake-model.js";
 
@@ -31,6 +32,10 @@ const MEMBERS: Member[] = [
 ];
 /** Of extensions. */
 const RAW: Member[] = [
+  { name: "measureInputUsage", kind: "operation", length: 1, promise: true },
+  { name: "inputUsage", kind: "readonly" },
+  { name: "inputQuota", kind: "readonly" },
+  { name: "onquotaoverflow", kind: "attribute" },
   { name: "params", kind: "operation", length: 0, promise: true, isStatic: true },
   { name: "topK", kind: "readonly" },
   { name: "temperature", kind: "readonly" },
@@ -58,9 +63,6 @@ describe.each([
       members.filter((one) => Boolean(one.isStatic) === isStatic).map((one) => one.name);
     expect(Object.keys(Class).sort()).toEqual(names(true).sort());
     expect(Object.keys(Class.prototype).sort()).toEqual(names(false).sort());
-    for (const old of ["inputUsage", "inputQuota", "measureInputUsage", "onquotaoverflow"]) {
-      expect(old in Class.prototype).toBe(false);
-    }
   });
 
   it.each(members)("$name is as Web IDL has it", async ({ name, kind, length, promise, isStatic }) => {
@@ -125,6 +127,105 @@ describe("LanguageModel", () => {
     }
     session.dispatchEvent(new Event("contextoverflow"));
     expect(seen.slice(3)).toEqual(["first", "third"]);
+    // Since it was null it comes last.
+    session.oncontextoverflow = () => seen.push("again");
+    session.dispatchEvent(new Event("contextoverflow"));
+    expect(seen.slice(5)).toEqual(["first", "third", "again"]);
+  });
+
+  it("still has the names of 2025, which are not enumerable on pages", async () => {
+    const session = await languageModelOf(provider(), false).create({
+      initialPrompts: [{ role: "user", content: "one two" }],
+    });
+    expect([session.inputUsage, session.inputQuota]).toEqual([session.contextUsage, session.contextWindow]);
+    expect(session.inputUsage).toBeGreaterThan(0);
+    expect(await session.measureInputUsage("one")).toBe(await session.measureContextUsage("one"));
+    const seen: string[] = [];
+    session.onquotaoverflow = ({ type }) => seen.push(type);
+    session.oncontextoverflow = ({ type }) => seen.push(type);
+    await session.append("word ".repeat(60));
+    await session.append("word ".repeat(60));
+    expect(seen).toEqual(["contextoverflow", "quotaoverflow"]);
+    expect(Object.keys(Object.getPrototypeOf(session) as object)).not.toContain("inputQuota");
+  });
+
+  it("converts its arguments in the order of Web IDL, before anything is checked", async () => {
+    const LanguageModel = languageModelOf(provider(), true);
+    const seen: string[] = [];
+    const logged = (members: Record<string, unknown>) => {
+      const entries = Object.keys(members).map((name) => [
+        name,
+        {
+          get: () => {
+            seen.push(name);
+            return members[name];
+          },
+          enumerable: true,
+        },
+      ]);
+      return Object.defineProperties({}, Object.fromEntries(entries)) as object;
+    };
+    const tool = logged({ name: "f", description: "d", inputSchema: { type: "object" }, execute: () => "x" });
+    const message = logged({ role: "user", prefix: false, content: "x" });
+    await LanguageModel.create(
+      logged({
+        signal: undefined,
+        monitor: undefined,
+        initialPrompts: [message],
+        topK: undefined,
+        temperature: undefined,
+        tools: [tool],
+        samplingMode: undefined,
+        expectedOutputs: [{ type: "tool-call" }],
+        expectedInputs: [],
+      }),
+    );
+    expect(seen).toEqual([
+      ...["expectedInputs", "expectedOutputs", "samplingMode", "temperature"],
+      ...["tools", "description", "execute", "inputSchema", "name", "topK"],
+      ...["initialPrompts", "content", "prefix", "role", "monitor", "signal"],
+    ]);
+    // Malformed tags and messages in the wrong place are found after the members were converted.
+    const languages = ["not a tag"];
+    const made = (more: object) => LanguageModel.create({ expectedInputs: [{ type: "text", languages }], ...more });
+    await expect(made({})).rejects.toThrow(RangeError);
+    for (const more of [
+      { tools: 5 },
+      { monitor: 5 },
+      { signal: 5 },
+      { initialPrompts: "" },
+      { initialPrompts: [{}] },
+    ]) {
+      await expect(made(more)).rejects.toThrow(TypeError);
+    }
+    const misplaced = { role: "user", content: "x", prefix: true };
+    await expect(LanguageModel.create({ initialPrompts: [misplaced], signal: null } as never)).rejects.toThrow(
+      TypeError,
+    );
+  });
+
+  it("has an abort go before what is wrong with a constraint or a prompt", async () => {
+    const session = await languageModelOf(provider()).create();
+    const cyclic: Record<string, unknown> = {};
+    cyclic["self"] = cyclic;
+    const reason = new Error("mine");
+    const options = { responseConstraint: cyclic, signal: AbortSignal.abort(reason) };
+    const misplaced = [{ role: "user" as const, content: "x", prefix: true }];
+    await expect(session.prompt(misplaced, options)).rejects.toBe(reason);
+    await expect(session.measureContextUsage(misplaced, options)).rejects.toBe(reason);
+    await expect(session.append(misplaced, options)).rejects.toBe(reason);
+    expect(() => session.promptStreaming(misplaced, options)).toThrow(reason);
+    // Conversions go first.
+    await expect(session.prompt([{ role: "smell" }] as never, options)).rejects.toThrow(TypeError);
+    session.destroy();
+    const destroyed = expect.objectContaining({ name: "InvalidStateError" });
+    expect(() => session.promptStreaming("x")).toThrow(destroyed);
+    await expect(session.clone()).rejects.toEqual(destroyed);
+    await expect(session.measureContextUsage("x")).rejects.toEqual(destroyed);
+    await expect(session.append("x")).rejects.toEqual(destroyed);
+    await expect(session.prompt([{ role: "smell" }] as never)).rejects.toThrow(TypeError);
+    expect([session.contextUsage, session.samplingMode]).toEqual([0, "balanced"]);
+    session.destroy();
   });
 
   it("refuses to work in a document that is not active", async () => {
@@ -193,6 +294,58 @@ describe("LanguageModel", () => {
       vi.stubGlobal("location", { protocol });
       expect("params" in languageModelOf(provider())).toBe(hasParams);
     }
+  });
+});
+
+describe("failures", () => {
+  it("of a provider or a model that has errors of its own have the names of the specification", async () => {
+    const broken = languageModelOf(provider({ load: () => Promise.reject(new Error("mine")) }));
+    await expect(broken.create()).rejects.toMatchObject({ name: "OperationError", message: "mine" });
+    const model = fakeModel(() => [new TypeError("its own")]);
+    const session = await languageModelOf(provider({ load: async () => model })).create();
+    await expect(session.prompt("x")).rejects.toMatchObject({ name: "UnknownError", message: "its own" });
+    expect(session.contextUsage).toBe(0);
+  });
+
+  it("of schemas that nothing satisfies are syntax errors", async () => {
+    const message = "this JSON schema is not supported: Unsatisfiable schema: minimum (3) is greater than maximum (2)";
+    const model = fakeModel(() => [new RullamaError("bad_options", message)]);
+    const session = await languageModelOf(provider({ load: async () => model })).create();
+    const asked = session.prompt("x", { responseConstraint: { type: "integer", minimum: 3, maximum: 2 } });
+    await expect(asked).rejects.toEqual(expect.objectContaining({ name: "SyntaxError" }));
+  });
+
+  it("end a creation at once when it is aborted, and nothing more is told", async () => {
+    const controller = new AbortController();
+    let tell: (fraction: number) => void = () => {};
+    const load: ModelProvider["load"] = (onProgress) => {
+      tell = onProgress;
+      return new Promise(() => {});
+    };
+    const seen: number[] = [];
+    const made = languageModelOf(provider({ load })).create({
+      signal: controller.signal,
+      monitor: (monitor) => monitor.addEventListener("downloadprogress", () => seen.push(1)),
+    });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const reason = new Error("mine");
+    controller.abort(reason);
+    tell(1);
+    await expect(made).rejects.toBe(reason);
+    expect(seen).toHaveLength(1);
+  });
+
+  it("of tools need all members", () => {
+    for (const wrong of [undefined, {}, { callID: "1", name: "f" }, { callID: "1", result: [] }, 5]) {
+      expect(() => new LanguageModelToolSuccess(wrong as never)).toThrow(TypeError);
+      expect(() => new LanguageModelToolError(wrong as never)).toThrow(TypeError);
+    }
+  });
+
+  it("of a schema that writes itself as nothing are type errors", async () => {
+    const nothing = { name: "f", description: "d", inputSchema: { toJSON: () => undefined } };
+    const options = { expectedOutputs: [{ type: "tool-call" as const }], tools: [nothing] };
+    await expect(languageModelOf(provider()).create(options)).rejects.toThrow(TypeError);
   });
 });
 

@@ -1,6 +1,6 @@
 // Conversions of what pages pass, as Web IDL defines them: each throws a TypeError before anything happens.
 
-import { type RawSampling, rawSampling } from "./raw-sampling.js";
+import { type RawSampling, limited, numberOf, rawSampling } from "./raw-sampling.js";
 import type {
   LanguageModelExpected,
   LanguageModelMessageContent,
@@ -42,12 +42,12 @@ function isList(value: unknown): value is Iterable<unknown> {
   );
 }
 
-function list(value: unknown, what: string): unknown[] {
+export function list(value: unknown, what: string): unknown[] {
   if (!isList(value)) throw new TypeError(`${what} is not a sequence`);
   return [...value];
 }
 
-function required(from: Record<string, unknown>, name: string, what: string): unknown {
+export function required(from: Record<string, unknown>, name: string, what: string): unknown {
   const value = from[name];
   if (value === undefined) throw new TypeError(`${what} has no ${name}`);
   return value;
@@ -96,55 +96,73 @@ function expectedOf(value: unknown, what: string): LanguageModelExpected[] {
     const from = dictionary(one, `a member of ${what}`);
     const languages = from["languages"] === undefined ? undefined : list(from["languages"], "languages").map(String);
     const type = oneOf(required(from, "type", `a member of ${what}`), TYPES, "type");
-    return { type, ...(languages ? { languages: canonical(languages) } : {}) };
+    return { type, ...(languages ? { languages } : {}) };
   });
 }
 
-/** Canonical language tags, each once; malformed ones are a RangeError. */
-function canonical(tags: string[]): string[] {
-  return [...new Set(tags.flatMap((tag) => Intl.getCanonicalLocales(tag)))];
+/** With canonical language tags, each once; malformed ones are a RangeError. */
+function canonical(expected: LanguageModelExpected[]): LanguageModelExpected[] {
+  return expected.map(({ type, languages }) => {
+    if (languages === undefined) return { type };
+    return { type, languages: [...new Set(languages.flatMap((tag) => Intl.getCanonicalLocales(tag)))] };
+  });
 }
 
-/** Options of `create` and `availability`; raw sampling parameters are ignored where pages have none. */
+/**
+ * Converts the options that `create` and `availability` have in common, member by member in the order of Web IDL. What is well formed and
+ * wrong is found by `checkedOptions`, after all other members were converted.
+ */
 export function coreOptions(from: Record<string, unknown>, hasRaw = false): CoreOptions {
+  const expectedInputs = expectedOf(from["expectedInputs"], "expectedInputs");
+  const expectedOutputs = expectedOf(from["expectedOutputs"], "expectedOutputs");
   const { samplingMode } = from;
-  const raw = hasRaw ? rawSampling(from) : undefined;
-  const options: CoreOptions = {
-    samplingMode: samplingMode === undefined ? "balanced" : oneOf(samplingMode, MODES, "samplingMode"),
-    expectedInputs: expectedOf(from["expectedInputs"], "expectedInputs"),
-    expectedOutputs: expectedOf(from["expectedOutputs"], "expectedOutputs"),
-    tools: toolsOf(from["tools"]),
-    ...(raw ? { raw } : {}),
+  const mode = samplingMode === undefined ? undefined : oneOf(samplingMode, MODES, "samplingMode");
+  const temperature = hasRaw ? numberOf(from["temperature"], "temperature") : undefined;
+  const tools = toolsOf(from["tools"]);
+  const topK = hasRaw ? numberOf(from["topK"], "topK") : undefined;
+  const raw = rawSampling(topK, temperature);
+  if (raw && mode !== undefined) throw new TypeError("samplingMode excludes topK and temperature");
+  return { samplingMode: mode ?? "balanced", expectedInputs, expectedOutputs, tools, ...(raw ? { raw } : {}) };
+}
+
+/** Options that were converted, with canonical language tags; raw sampling parameters within their limits. */
+export function checkedOptions(options: CoreOptions): CoreOptions {
+  const { tools, raw } = options;
+  const isTold = options.expectedOutputs.some(({ type }) => type === "tool-call");
+  if (tools.length > 0 && !isTold) throw new TypeError("tools need { type: 'tool-call' } in expectedOutputs");
+  if (new Set(tools.map(({ name }) => name)).size < tools.length) throw new TypeError("two tools have the same name");
+  return {
+    ...options,
+    expectedInputs: canonical(options.expectedInputs),
+    expectedOutputs: canonical(options.expectedOutputs),
+    ...(raw ? { raw: limited(raw) } : {}),
   };
-  if (options.tools.length > 0 && !options.expectedOutputs.some(({ type }) => type === "tool-call")) {
-    throw new TypeError("tools need { type: 'tool-call' } in expectedOutputs");
-  }
-  return options;
 }
 
 function toolsOf(value: unknown): LanguageModelTool[] {
   if (value === undefined) return [];
-  const tools = list(value, "tools").map(toolOf);
-  if (new Set(tools.map(({ name }) => name)).size < tools.length) throw new TypeError("two tools have the same name");
-  return tools;
+  return list(value, "tools").map(toolOf);
 }
 
 function toolOf(value: unknown): LanguageModelTool {
   const from = dictionary(value, "a tool");
-  const name = String(required(from, "name", "a tool"));
   const description = String(required(from, "description", "a tool"));
+  const { execute } = from;
+  if (execute !== undefined && typeof execute !== "function") throw new TypeError("execute of a tool is no function");
+  const schema = required(from, "inputSchema", "a tool");
+  const name = String(required(from, "name", "a tool"));
   if (name === "" || description === "") throw new TypeError("a tool needs a name and a description");
-  const execute = from["execute"];
-  if (execute !== undefined && typeof execute !== "function") throw new TypeError(`execute of ${name} is no function`);
-  const inputSchema = schemaOf(required(from, "inputSchema", "a tool"), name);
   const run = execute as LanguageModelTool["execute"];
-  return { name, description, inputSchema, ...(run ? { execute: run } : {}) };
+  return { name, description, inputSchema: schemaOf(schema, name), ...(run ? { execute: run } : {}) };
 }
 
 /** A copy of a tool's schema; what getters and `toJSON` throw goes to the page. */
 function schemaOf(value: unknown, tool: string): object {
   if (typeof value !== "object" || value === null) throw new TypeError(`inputSchema of ${tool} is not an object`);
-  const schema = JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
+  // Undefined where `toJSON` returns nothing.
+  const text = JSON.stringify(value) as string | undefined;
+  if (text === undefined) throw new TypeError(`inputSchema of ${tool} cannot be written as JSON`);
+  const schema = JSON.parse(text) as Record<string, unknown>;
   const { type, properties, required: names } = schema;
   const isObject = (one: unknown) => typeof one === "object" && one !== null && !Array.isArray(one);
   if (type !== "object") throw new TypeError(`inputSchema of ${tool} must have the type object`);
@@ -187,10 +205,10 @@ export function asInterface<T extends abstract new (...args: never[]) => EventTa
   return Class;
 }
 
-/** An event handler attribute: called in the order of listeners since it was first set; what is no function is null. */
+/** An event handler attribute: called in the order of listeners since it was last null; what is no function is null. */
 export class HandlerAttribute<E extends Event> {
   private handler: ((event: E) => unknown) | null = null;
-  private listens = false;
+  private readonly listener = (event: Event) => void this.handler?.call(this.target, event as E);
 
   constructor(
     private readonly target: EventTarget,
@@ -203,8 +221,8 @@ export class HandlerAttribute<E extends Event> {
 
   set value(value: unknown) {
     this.handler = typeof value === "function" ? (value as (event: E) => unknown) : null;
-    if (this.listens || this.handler === null) return;
-    this.listens = true;
-    this.target.addEventListener(this.type, (event) => this.handler?.call(this.target, event as E));
+    // Adding it again changes nothing, so that a handler that replaces another is called in its place.
+    if (this.handler === null) this.target.removeEventListener(this.type, this.listener);
+    else this.target.addEventListener(this.type, this.listener);
   }
 }

@@ -7,16 +7,18 @@ import {
   type CoreOptions,
   HandlerAttribute,
   asInterface,
+  checkedOptions,
   coreOptions,
   dictionary,
   isSupported,
+  list,
   messageOf,
   promptOf,
   signalOf,
 } from "./idl.js";
 import { Monitor, ProgressReporter } from "./monitor.js";
 import { capture, validate } from "./prompts.js";
-import type { ModelProvider } from "./provider.js";
+import { type ModelProvider, untilAborted } from "./provider.js";
 import { type LanguageModelParams, PARAMS, isExtension } from "./raw-sampling.js";
 import { type Chunk, type Request, Session, toolOf, withoutPrefix } from "./session.js";
 import type {
@@ -48,6 +50,11 @@ export interface LanguageModelSession extends EventTarget {
   readonly topK?: number;
   readonly temperature?: number;
   oncontextoverflow: Handler;
+  /** The names of 2025. */
+  measureInputUsage(input: LanguageModelPrompt, options?: LanguageModelPromptOptions): Promise<number>;
+  readonly inputUsage: number;
+  readonly inputQuota: number;
+  onquotaoverflow: Handler;
   clone(options?: { signal?: AbortSignal }): Promise<LanguageModelSession>;
   destroy(): undefined;
 }
@@ -64,6 +71,9 @@ export interface LanguageModelClass {
 /** Only this module makes sessions. */
 const PRIVATE = Symbol("LanguageModel");
 
+/** What `contextUsage`, `contextWindow`, `measureContextUsage` and `oncontextoverflow` were called before 2026. */
+const OLD_NAMES = ["inputUsage", "inputQuota", "measureInputUsage", "onquotaoverflow"];
+
 const NO_ENCODERS = "the model has no encoders for images and audio: load it with its projector";
 
 /** A class `LanguageModel` whose sessions use the provider's model; with `params()`, `topK` and `temperature` in extensions alone. */
@@ -71,11 +81,14 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
   class LanguageModel extends EventTarget {
     readonly #session: Session;
     readonly #overflow = new HandlerAttribute<Event>(this, "contextoverflow");
+    readonly #oldOverflow = new HandlerAttribute<Event>(this, "quotaoverflow");
 
     constructor(key: unknown, make: (onOverflow: () => void) => Session) {
       if (key !== PRIVATE) throw new TypeError("Illegal constructor");
       super();
-      this.#session = make(() => this.dispatchEvent(new Event("contextoverflow")));
+      this.#session = make(() => {
+        for (const name of ["contextoverflow", "quotaoverflow"]) this.dispatchEvent(new Event(name));
+      });
     }
 
     static async create(options: LanguageModelCreateOptions = {}): Promise<LanguageModel> {
@@ -96,9 +109,11 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
         );
       }
       const reporter = new ProgressReporter(target);
+      signal?.addEventListener("abort", () => reporter.end(), { once: true });
       try {
         reporter.report(0);
-        const model = await provider.load((fraction) => reporter.report(Math.min(fraction, 0.99999)), signal);
+        const loading = provider.load((fraction) => reporter.report(Math.min(fraction, 0.99999)), signal);
+        const model = await untilAborted(loading, signal);
         if (!(await canEncode(core))) throw domError("NotSupportedError", NO_ENCODERS);
         const messages = (await captured).map(withoutPrefix);
         const tools = await measureTools(model, core.tools.map(toolOf));
@@ -119,7 +134,7 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
 
     static async availability(options: LanguageModelCreateCoreOptions = {}): Promise<Availability> {
       checkActive();
-      const core = coreOptions(dictionary(options, "options"), hasRaw);
+      const core = checkedOptions(coreOptions(dictionary(options, "options"), hasRaw));
       return isDenied() ? "unavailable" : availability(core);
     }
 
@@ -129,10 +144,11 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
     }
 
     async prompt(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<PromptResult> {
-      needs(arguments.length, "prompt");
-      const request = requestOf(input, options);
       const session = this.#session;
-      const signal = session.signalOf(request.signal);
+      needs(arguments.length, "prompt");
+      const converted = convertedRequest(input, options);
+      const signal = session.signalOf(converted.signal);
+      const request = requestOf(converted);
       session.check(request.messages);
       let text = "";
       const calls: Extract<Chunk, object>[] = [];
@@ -145,11 +161,12 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
     }
 
     promptStreaming(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): ReadableStream<Chunk> {
-      needs(arguments.length, "promptStreaming");
-      const request = requestOf(input, options);
       const session = this.#session;
+      needs(arguments.length, "promptStreaming");
+      const converted = convertedRequest(input, options);
+      const outer = session.signalOf(converted.signal);
+      const request = requestOf(converted);
       const cancel = new AbortController();
-      const outer = session.signalOf(request.signal);
       return new ReadableStream<Chunk>({
         start(controller) {
           try {
@@ -162,7 +179,9 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
           session
             .prompt(request, signal, (chunk) => controller.enqueue(chunk))
             .then(
-              () => controller.close(),
+              () => {
+                if (!cancel.signal.aborted) controller.close();
+              },
               (error: unknown) => {
                 if (!cancel.signal.aborted) controller.error(error);
               },
@@ -173,20 +192,19 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
     }
 
     async append(input: LanguageModelPrompt, options: { signal?: AbortSignal } = {}): Promise<undefined> {
+      const session = this.#session;
       needs(arguments.length, "append");
-      const request = requestOf(input, { signal: signalOf(dictionary(options, "options")) });
-      const signal = this.#session.signalOf(request.signal);
-      this.#session.check(request.messages);
-      await this.#session.append(request, signal);
+      const messages = promptOf(input);
+      const signal = session.signalOf(signalOf(dictionary(options, "options")));
+      session.check(messages);
+      await session.append({ messages }, signal);
       return undefined;
     }
 
     async measureContextUsage(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<number> {
+      const session = this.#session;
       needs(arguments.length, "measureContextUsage");
-      const request = requestOf(input, options);
-      const signal = this.#session.signalOf(request.signal);
-      this.#session.check(request.messages, true);
-      return this.#session.measure(request.messages, signal);
+      return measured(session, input, options);
     }
 
     get contextUsage(): number {
@@ -209,6 +227,28 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
       this.#overflow.value = value;
     }
 
+    async measureInputUsage(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<number> {
+      const session = this.#session;
+      needs(arguments.length, "measureInputUsage");
+      return measured(session, input, options);
+    }
+
+    get inputUsage(): number {
+      return this.#session.context.usage;
+    }
+
+    get inputQuota(): number {
+      return this.#session.context.window;
+    }
+
+    get onquotaoverflow(): Handler {
+      return this.#oldOverflow.value;
+    }
+
+    set onquotaoverflow(value: unknown) {
+      this.#oldOverflow.value = value;
+    }
+
     get topK(): number {
       return this.#session.options.raw?.topK ?? PARAMS.defaultTopK;
     }
@@ -218,9 +258,10 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
     }
 
     async clone(options: { signal?: AbortSignal } = {}): Promise<LanguageModel> {
+      const session = this.#session;
       const given = signalOf(dictionary(options, "options"));
-      const { model, options: core, context } = this.#session;
-      this.#session.signalOf(given);
+      session.signalOf(given);
+      const { model, options: core, context } = session;
       return made((onOverflow) => new Session(model, core, context.copy(), onOverflow), given);
     }
 
@@ -257,7 +298,10 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
     Reflect.deleteProperty(LanguageModel, "params");
     for (const name of ["topK", "temperature"]) Reflect.deleteProperty(LanguageModel.prototype, name);
   }
-  return asInterface(LanguageModel, "LanguageModel") as unknown as LanguageModelClass;
+  const Interface = asInterface(LanguageModel, "LanguageModel");
+  // On pages the old names are no part of the interface; code that still uses them works.
+  if (!hasRaw) for (const name of OLD_NAMES) Object.defineProperty(Interface.prototype, name, { enumerable: false });
+  return Interface as unknown as LanguageModelClass;
 }
 
 function checkActive(): void {
@@ -269,25 +313,50 @@ function checkActive(): void {
 function createOptions(options: unknown, hasRaw: boolean) {
   checkActive();
   const from = dictionary(options, "options");
-  const core = coreOptions(from, hasRaw);
-  const { monitor, initialPrompts } = from;
-  if (monitor !== undefined && typeof monitor !== "function") throw new TypeError("monitor is not a function");
+  const converted = coreOptions(from, hasRaw);
+  const { initialPrompts } = from;
   const initial: ConvertedMessage[] =
-    initialPrompts === undefined ? [] : [...(initialPrompts as Iterable<unknown>)].map(messageOf);
+    initialPrompts === undefined ? [] : list(initialPrompts, "initialPrompts").map(messageOf);
+  const { monitor } = from;
+  if (monitor !== undefined && typeof monitor !== "function") throw new TypeError("monitor is not a function");
+  const signal = signalOf(from);
+  const core = checkedOptions(converted);
   validate(initial, { inputs: new Set(core.expectedInputs.map(({ type }) => type)), mayStart: true });
-  return { core, initial, signal: signalOf(from), monitor: monitor as LanguageModelCreateOptions["monitor"] };
+  return { core, initial, signal, monitor: monitor as LanguageModelCreateOptions["monitor"] };
 }
 
-function requestOf(input: unknown, options: unknown): Request {
+/** The arguments of a prompt as Web IDL converts them, in its order. */
+interface ConvertedRequest {
+  messages: ConvertedMessage[];
+  constraint?: object;
+  omit: boolean;
+  signal?: AbortSignal;
+}
+
+function convertedRequest(input: unknown, options: unknown): ConvertedRequest {
+  const messages = promptOf(input);
   const from = dictionary(options, "options");
-  const { responseConstraint: constraint, omitResponseConstraintInput: omit = false } = from;
-  const signal = signalOf(from);
-  if (constraint === undefined && omit) throw new TypeError("omitResponseConstraintInput needs a responseConstraint");
+  const omit = Boolean(from["omitResponseConstraintInput"]);
+  const { responseConstraint: constraint } = from;
   if (constraint !== undefined && (typeof constraint !== "object" || constraint === null)) {
     throw new TypeError("responseConstraint is neither an object nor a RegExp");
   }
-  const format = constraint === undefined ? undefined : formatOf(constraint as object);
-  return { messages: promptOf(input), ...(format ? { format } : {}), ...(signal ? { signal } : {}) };
+  const signal = signalOf(from);
+  return { messages, omit, ...(constraint ? { constraint } : {}), ...(signal ? { signal } : {}) };
+}
+
+/** A request that was converted; refuses what is wrong with it. */
+function requestOf({ messages, constraint, omit }: ConvertedRequest): Request {
+  if (constraint === undefined && omit) throw new TypeError("omitResponseConstraintInput needs a responseConstraint");
+  return { messages, ...(constraint === undefined ? {} : { format: formatOf(constraint) }) };
+}
+
+function measured(session: Session, input: unknown, options: unknown): Promise<number> {
+  const converted = convertedRequest(input, options);
+  const signal = session.signalOf(converted.signal);
+  const { messages } = requestOf(converted);
+  session.check(messages, true);
+  return session.measure(messages, signal);
 }
 
 function formatOf(constraint: object): NonNullable<Request["format"]> {

@@ -65,7 +65,8 @@ export function providerOf(source: ModelSource, options: LoadOptions & EngineOpt
   };
 }
 
-async function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
+/** Settles at once when the signal aborts, with its reason. */
+export async function untilAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   if (!signal) return work;
   signal.throwIfAborted();
   let abort = () => {};

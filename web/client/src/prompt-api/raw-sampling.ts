@@ -27,21 +27,24 @@ export function isExtension(): boolean {
   return /^(?:chrome|moz|safari-web)-extension:$/u.test(globalThis.location?.protocol ?? "");
 }
 
-/** The parameters that options name; undefined where they name none. Values above the maxima become the maxima. */
-export function rawSampling(from: Record<string, unknown>): RawSampling | undefined {
-  const topK = numberOf(from["topK"], "topK");
-  const temperature = numberOf(from["temperature"], "temperature");
+/** The parameters that options name; undefined where they name none. */
+export function rawSampling(topK: number | undefined, temperature: number | undefined): RawSampling | undefined {
   if (topK === undefined && temperature === undefined) return undefined;
-  if (from["samplingMode"] !== undefined) throw new TypeError("samplingMode excludes topK and temperature");
-  if (topK !== undefined && topK < 1) throw new RangeError("topK must be at least 1");
-  if (temperature !== undefined && temperature < 0) throw new RangeError("temperature must not be negative");
+  return { topK: topK ?? PARAMS.defaultTopK, temperature: temperature ?? PARAMS.defaultTemperature };
+}
+
+/** Values above the maxima become the maxima. */
+export function limited({ topK, temperature }: RawSampling): RawSampling {
+  if (topK < 1) throw new RangeError("topK must be at least 1");
+  if (temperature < 0) throw new RangeError("temperature must not be negative");
   return {
-    topK: Math.min(Math.floor(topK ?? PARAMS.defaultTopK), PARAMS.maxTopK),
-    temperature: Math.min(temperature ?? PARAMS.defaultTemperature, PARAMS.maxTemperature),
+    topK: Math.min(Math.floor(topK), PARAMS.maxTopK),
+    temperature: Math.min(temperature, PARAMS.maxTemperature),
   };
 }
 
-function numberOf(value: unknown, what: string): number | undefined {
+/** A finite number, as Web IDL converts it. */
+export function numberOf(value: unknown, what: string): number | undefined {
   if (value === undefined) return undefined;
   const number = Number(value);
   if (!Number.isFinite(number)) throw new TypeError(`${what} is not a finite number`);

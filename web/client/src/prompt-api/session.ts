@@ -26,7 +26,6 @@ export type Chunk = string | { type: "tool-call"; value: ToolCallValue };
 export interface Request {
   messages: ConvertedMessage[];
   format?: GenerateOptions["format"];
-  signal?: AbortSignal;
 }
 
 export class Session {

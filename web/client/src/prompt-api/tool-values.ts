@@ -1,10 +1,17 @@
 // Results of tools that the page itself called, as it hands them to the session.
 
 import { domError } from "./errors.js";
+import { dictionary, required } from "./idl.js";
 
 interface ResultPart {
   type: string;
   value: unknown;
+}
+
+/** The members of a dictionary, all of which are required. */
+function members<K extends string>(init: unknown, names: readonly K[]): Record<K, unknown> {
+  const from = dictionary(init, "the argument");
+  return Object.fromEntries(names.map((name) => [name, required(from, name, "the argument")])) as Record<K, unknown>;
 }
 
 /** A tool's result: for `{ type: "tool-response", value }`. */
@@ -13,11 +20,12 @@ export class LanguageModelToolSuccess {
   readonly name: string;
   readonly result: ResultPart[];
 
-  constructor({ callID, name, result }: { callID: string; name: string; result: ResultPart[] }) {
+  constructor(init: { callID: string; name: string; result: ResultPart[] }) {
+    const { callID, name, result } = members(init, ["callID", "name", "result"]);
     if (!Array.isArray(result)) throw new TypeError("result is not a list");
     this.callID = String(callID);
     this.name = String(name);
-    this.result = result;
+    this.result = result as ResultPart[];
   }
 }
 
@@ -27,7 +35,8 @@ export class LanguageModelToolError {
   readonly name: string;
   readonly errorMessage: string;
 
-  constructor({ callID, name, errorMessage }: { callID: string; name: string; errorMessage: string }) {
+  constructor(init: { callID: string; name: string; errorMessage: string }) {
+    const { callID, name, errorMessage } = members(init, ["callID", "errorMessage", "name"]);
     this.callID = String(callID);
     this.name = String(name);
     this.errorMessage = String(errorMessage);
