@@ -49,6 +49,8 @@ pub enum Start {
     Content,
     /// Inside a thought: the prompt has opened it (see [`PromptEnd::Thinking`]).
     Thinking,
+    /// Inside the text: the prompt has begun it (see [`ReplyPrefix`](crate::ReplyPrefix)), so the message is no bare call.
+    Text,
 }
 
 /// Where the output after a prompt begins.
@@ -110,7 +112,7 @@ impl Parser {
             Start::Thinking => State::Thinking,
             // A message that may be a bare call is parsed as one until a character rules that out.
             Start::Content if markup.bare_calls && !options.tools.is_empty() => State::Undecided,
-            Start::Content => State::Content,
+            Start::Content | Start::Text => State::Content,
         };
         Self {
             options,

@@ -2,7 +2,9 @@
 
 #[cfg(feature = "jinja")]
 use crate::jinja::JinjaTemplate;
-use crate::{ChatError, Conversation, Family, Output, Prompt, RenderOptions, render};
+use crate::{
+    ChatError, Conversation, Family, Output, Prompt, PromptEnd, RenderOptions, ReplyPrefix, render,
+};
 
 /// What only templates of models that think contain.
 #[cfg(feature = "jinja")]
@@ -157,11 +159,52 @@ impl ChatTemplate {
     /// # Errors
     /// If the template does not accept the conversation, or the file's own template fails.
     pub fn render(&self, conversation: &Conversation, repair: bool) -> Result<Prompt, ChatError> {
-        match &self.0 {
+        let mut prompt = match &self.0 {
             Kind::Native(family) => render(conversation, RenderOptions { family: *family, repair }),
             #[cfg(feature = "jinja")]
             Kind::File(file) => file.template.render(conversation),
+        }?;
+        match &conversation.prefix {
+            Some(prefix) if conversation.add_generation_prompt => {
+                self.begin_reply(&mut prompt, prefix, conversation.thinking)?;
+            }
+            _ => {}
         }
+        Ok(prompt)
+    }
+
+    /// Writes the beginning of a reply after the prompt. Its text is no thought: one that the prompt has opened ends first.
+    fn begin_reply(
+        &self,
+        prompt: &mut Prompt,
+        prefix: &ReplyPrefix,
+        thinks: bool,
+    ) -> Result<(), ChatError> {
+        let markup = self.output().markup();
+        let [open, close] = markup.thought;
+        let thought = prefix.thinking.as_deref().unwrap_or_default();
+        let writes_thought = thinks && !open.is_empty() && !thought.is_empty();
+        let has_opened = match prompt.end() {
+            PromptEnd::ToolResult => return Err(ChatError::PrefixAfterCall),
+            PromptEnd::Thinking => true,
+            PromptEnd::Content => false,
+        };
+        if writes_thought && !has_opened {
+            prompt.trusted(open);
+            prompt.trusted(markup.label);
+        }
+        if writes_thought {
+            prompt.untrusted(thought);
+        }
+        if writes_thought || has_opened {
+            // Between tags, an empty thought is an empty line.
+            let is_tagged = markup.label == "\n";
+            prompt.trusted(if writes_thought || is_tagged { "\n" } else { "" });
+            prompt.trusted(close);
+            prompt.trusted(markup.after_thought);
+        }
+        prompt.untrusted(&prefix.text);
+        Ok(())
     }
 }
 

@@ -83,6 +83,11 @@ pub enum ChatError {
         /// Number of calls.
         count: usize,
     },
+    /// A reply is to be continued where a call waits for its result.
+    #[error(
+        "a tool call waits for its result, so no reply can begin: add the result, or leave out the prefix"
+    )]
+    PrefixAfterCall,
     /// A language code without a known name.
     #[error("language code {code:?} is not known: give an ISO 639-1 code such as en, de or pt-BR")]
     UnknownLanguage {

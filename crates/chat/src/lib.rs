@@ -54,7 +54,7 @@ pub use chat_template::{ChatTemplate, TemplateSource};
 pub use error::ChatError;
 pub use family::Family;
 pub use markup::{CallSyntax, Output};
-pub use message::{Content, Conversation, Message, Part, ToolCall, ToolResponse};
+pub use message::{Content, Conversation, Message, Part, ReplyPrefix, ToolCall, ToolResponse};
 pub use prompt::{Prompt, PromptEnd, Span};
 pub use template::{RenderOptions, render};
 pub use tool::Tool;

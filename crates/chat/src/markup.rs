@@ -52,6 +52,8 @@ pub(crate) struct Markup {
     pub(crate) thought: [&'static str; 2],
     /// The label after the opening marker of a thought.
     pub(crate) label: &'static str,
+    /// What prompts have between a thought and the text.
+    pub(crate) after_thought: &'static str,
     /// Delimiters of a call.
     pub(crate) call: [&'static str; 2],
     /// Written when the model waits for a tool's result.
@@ -143,6 +145,7 @@ impl Output {
         let none = Markup {
             thought: [""; 2],
             label: "\n",
+            after_thought: "",
             call: [""; 2],
             noise: "",
             keeps_space: false,
@@ -167,6 +170,7 @@ impl Output {
             },
             Self::Tagged => Markup {
                 thought: [THINK_OPEN, THINK_CLOSE],
+                after_thought: "\n\n",
                 call: [JSON_CALL_OPEN, JSON_CALL_CLOSE],
                 ..none
             },

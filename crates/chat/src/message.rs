@@ -25,6 +25,20 @@ pub struct Conversation {
     /// Whether to add the header of a model turn at the end. Default: true.
     #[serde(default = "yes")]
     pub add_generation_prompt: bool,
+    /// The beginning of the reply, which the model continues; it follows the header of the model turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<ReplyPrefix>,
+}
+
+/// The beginning of a reply that the model continues.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplyPrefix {
+    /// The text so far.
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub text: String,
+    /// The thought before the text; rendered if the conversation thinks and the model has markers for thoughts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<String>,
 }
 
 /// One message.
@@ -120,6 +134,7 @@ impl Default for Conversation {
             thinking: false,
             preserve_thinking: false,
             add_generation_prompt: true,
+            prefix: None,
         }
     }
 }

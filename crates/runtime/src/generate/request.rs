@@ -1,6 +1,6 @@
 //! Prompts: a conversation rendered with the chat template, or plain text.
 
-use rullama_chat::{ChatTemplate, Conversation, ParserOptions, Thinking};
+use rullama_chat::{ChatTemplate, Conversation, ParserOptions, Start, Thinking};
 use rullama_tokenizer::{Span, Special, Tokenizer};
 
 use crate::{
@@ -91,13 +91,16 @@ pub(crate) fn rendered_prompt(
         .iter()
         .map(|span| if span.trusted { Span::Template(&span.text) } else { Span::Text(&span.text) })
         .collect();
+    let prefix = conversation.prefix.as_ref();
+    let begins_with_text = prefix.is_some_and(|prefix| !prefix.text.trim().is_empty());
     let parser = ParserOptions {
         thinking: if options.hide_thinking { Thinking::Hide } else { Thinking::Show },
-        start: rendered.end().into(),
+        start: if begins_with_text { Start::Text } else { rendered.end().into() },
         output: template.output(),
         tools: conversation.tools.clone(),
     };
     let tokens = tokenizer.encode_prompt(&spans);
-    let thinks = conversation.thinking;
+    // A reply that has begun has no thought ahead of it.
+    let thinks = conversation.thinking && prefix.is_none();
     Ok(Prompt { tokens, media, parser: Some(parser), thinks, thought_limit: None })
 }

@@ -1,7 +1,7 @@
 //! Generation: events, stop strings, limits, seeds.
 
 use pollster::block_on;
-use rullama_chat::{Conversation, Message};
+use rullama_chat::{Conversation, Message, ReplyPrefix, Start};
 use rullama_engine::executor::Device;
 use rullama_runtime::{
     Model,
@@ -9,6 +9,7 @@ use rullama_runtime::{
     options::SamplingOptions,
     session::SessionOptions,
 };
+use rullama_tokenizer::Render;
 
 use crate::golden::{Golden, devices, model};
 
@@ -95,4 +96,27 @@ fn conversations_are_rendered_and_cancelled() {
         last = Some(event);
     }
     assert!(matches!(last, Some(Event::Done(Done { finish: Finish::Cancelled, .. }))));
+}
+
+#[test]
+fn a_reply_continues_its_prefix() {
+    let model = model("tiny-e2b-Q4_K_M", &Device::Cpu);
+    let prompt = |prefix: Option<ReplyPrefix>| {
+        let messages = vec![Message::new("user", "hello")];
+        let conversation =
+            Conversation { messages, thinking: true, prefix, ..Conversation::default() };
+        prompt_of(&model, &conversation, ChatOptions::default()).expect("a prompt")
+    };
+    let begin = |text: &str| prompt(Some(ReplyPrefix { text: text.into(), thinking: None }));
+    let (plain, begun) = (prompt(None), begin("the cat"));
+    assert!(begun.tokens.starts_with(&plain.tokens));
+    let added = &begun.tokens[plain.tokens.len()..];
+    let tokenizer = model.tokenizer().expect("words");
+    assert_eq!(tokenizer.decode(added, Render::All), "the cat");
+    assert_eq!((plain.thinks, begun.thinks), (true, false), "the text has begun");
+    let start = |prompt: &Prompt| prompt.parser.as_ref().expect("a parser").start;
+    assert_eq!([start(&plain), start(&begun)], [Start::Content, Start::Text]);
+    assert_eq!(start(&begin(" ")), Start::Content);
+    let (_, done) = reply(&model, &begun, &limited(3), 1);
+    assert_eq!(done.prompt_tokens, begun.tokens.len());
 }
