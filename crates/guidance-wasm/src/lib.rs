@@ -56,6 +56,11 @@ impl Matcher {
     pub fn commit(&mut self, id: u32) -> Result<bool, JsValue> {
         self.0.commit(id).map_err(thrown)
     }
+
+    /// Advances by text that the reply begins with; true if only the end can follow.
+    pub fn advance(&mut self, text: &str) -> Result<bool, JsValue> {
+        self.0.advance(text).map_err(thrown)
+    }
 }
 
 /// An exception of the client's class for bad options.

@@ -47,6 +47,9 @@ pub enum GuidanceError {
         "calls of this model cannot be told from other JSON: require a call, or leave out the tools"
     )]
     AmbiguousCalls,
+    /// No reply of the format begins with the prefix.
+    #[error("no reply of this format begins with the prefix: change the prefix, or leave it out")]
+    Prefix,
     /// No end token.
     #[error("this model has no end-of-turn token, so its output cannot be constrained")]
     NoEnd,

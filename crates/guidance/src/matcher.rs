@@ -38,6 +38,22 @@ impl Matcher {
         self.inner.consume_token(id).map_err(lost)?;
         Ok(self.inner.is_stopped())
     }
+
+    /// Advances by text that the reply begins with; true if only the end can follow. Grammars read bytes, so it does not matter which
+    /// tokens the text is in the prompt.
+    ///
+    /// # Errors
+    /// [`GuidanceError::Prefix`] if no reply of the format begins with it.
+    pub fn advance(&mut self, text: &str) -> Result<bool, GuidanceError> {
+        let env = self.inner.tok_env().map_err(lost)?;
+        let tokens = env.tok_trie().greedy_tokenize(text.as_bytes());
+        // Bytes that no token has are left out.
+        let is_whole = env.tok_trie().decode(&tokens) == text.as_bytes();
+        if !is_whole || self.inner.try_consume_tokens(&tokens).map_err(lost)? < tokens.len() {
+            return Err(GuidanceError::Prefix);
+        }
+        Ok(self.inner.is_stopped())
+    }
 }
 
 impl std::fmt::Debug for Matcher {
