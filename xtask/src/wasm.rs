@@ -40,6 +40,8 @@ pub(crate) fn build() -> Result<()> {
 fn glue(built: &Path, package: &Path, module: &str) -> Result<()> {
     let mut bindgen = Bindgen::new();
     bindgen.input_path(built).out_name(module).typescript(true);
+    // Grammars of pages may trap; the client then replaces the instance.
+    bindgen.reset_state_function(module == "guidance");
     // Its error type is `anyhow::Error` of another version.
     bindgen
         .web(true)

@@ -4,7 +4,7 @@ import type { GrammarFormat, PlainConstraint } from "./constraint.js";
 import { NetworkError, RullamaError } from "./errors.js";
 import type { Tool } from "./types.js";
 import { wasmSource } from "./wasm-file.js";
-import init, { type InitOutput, type Matcher, Vocabulary } from "./wasm/guidance.js";
+import init, { type InitOutput, type Matcher, Vocabulary, __wbg_reset_state } from "./wasm/guidance.js";
 
 /** Compiled formats that are kept: pages send the same few again and again. */
 const KEPT = 16;
@@ -18,6 +18,8 @@ export interface TokenConstraint {
   /** Advances by a token; true if only the end can follow. */
   commit(id: number): boolean;
   free(): void;
+  /** Why the module failed, once it did. */
+  readonly failure: RullamaError | undefined;
 }
 
 /** What of a model constraints need. */
@@ -45,38 +47,149 @@ export function startGuidance(address?: string): Promise<InitOutput> {
 // Bundlers look for exactly this.
 const moduleAddress = () => new URL("./wasm/guidance_bg.wasm", import.meta.url);
 
+/** What is used of the module; tests put another in its place. */
+export interface GuidanceModule {
+  vocabulary(packed: Uint8Array): Pick<Vocabulary, "compile" | "free">;
+  /** Makes a new instance; what the old one made is gone. */
+  restart(): void;
+}
+
+const MODULE: GuidanceModule = {
+  vocabulary: (packed) => new Vocabulary(packed),
+  restart() {
+    __wbg_reset_state();
+    // Its memory is another one.
+    loading = init({ module_or_path: moduleAddress() });
+  },
+};
+
+/** An instance of the module. A trap leaves it in an unknown state, so that it is replaced. */
+export class GuidanceInstance {
+  /** Counts instances: what an earlier one made must not be used. */
+  number = 0;
+  private broken: RullamaError | undefined;
+
+  constructor(private readonly module: GuidanceModule) {}
+
+  vocabulary(packed: Uint8Array): Pick<Vocabulary, "compile" | "free"> {
+    return this.module.vocabulary(packed);
+  }
+
+  /** Calls the instance of this number. */
+  call<T>(number: number, job: () => T): T {
+    if (this.broken) throw this.broken;
+    if (number !== this.number) {
+      throw new RullamaError("internal", "constrained replies were started anew: ask again");
+    }
+    try {
+      return job();
+    } catch (error) {
+      // What the module throws itself has a code; anything else is a trap, which may be an error of JavaScript, as for a full stack.
+      if (typeof (error as { code?: unknown } | null)?.code === "string") throw error;
+      throw this.restart(error);
+    }
+  }
+
+  private restart(cause: unknown): RullamaError {
+    this.number++;
+    try {
+      this.module.restart();
+    } catch (error) {
+      this.broken = new RullamaError("internal", "constrained replies stopped working: load the page again", {
+        cause: error,
+      });
+      return this.broken;
+    }
+    return new RullamaError("internal", "the format of this reply broke its grammar: simplify the format", { cause });
+  }
+}
+
+const INSTANCE = new GuidanceInstance(MODULE);
+
 /** The constraints of one model. */
 export class Guidance {
   private readonly compiled = new Map<string, Matcher>();
-  private vocabulary: Vocabulary | undefined;
+  private vocabulary: Pick<Vocabulary, "compile" | "free"> | undefined;
+  /** The instance that made them. */
+  private number: number;
 
-  constructor(private readonly model: ConstrainedModel) {}
+  constructor(
+    private readonly model: ConstrainedModel,
+    private readonly instance = INSTANCE,
+  ) {
+    this.number = instance.number;
+  }
 
-  /** The constraint of one reply. */
-  constraint(constraint: PlainConstraint, tools: Tool[] = []): TokenConstraint {
+  /** The constraint of one reply, which may continue a text. */
+  constraint(constraint: PlainConstraint, tools: Tool[] = [], prefix = ""): TokenConstraint {
+    if (prefix !== "" && constraint.toolChoice !== undefined) {
+      throw new RullamaError(
+        "bad_options",
+        "a reply that must be a call cannot continue a prefix: leave out one of them",
+      );
+    }
     const { format, calls } = formatOf(constraint, tools, () => this.model.outputFormat());
-    const matcher = guarded(() => this.matcher(JSON.stringify(format)).fork());
+    const { instance } = this;
+    this.renew();
+    const { number } = this;
+    // Outside of the call: a trap of the engine is none of this module.
+    const packed = this.vocabulary ? undefined : this.model.vocabulary();
+    let failure: RullamaError | undefined;
+    const call = <T>(job: () => T): T => {
+      try {
+        return instance.call(number, job);
+      } catch (error) {
+        if (error instanceof RullamaError) failure = error;
+        throw error;
+      }
+    };
+    // Reading the vocabulary takes a second or two.
+    if (packed) this.vocabulary = call(() => instance.vocabulary(packed));
+    const matcher = call(() => this.matcher(JSON.stringify(format)).fork());
+    try {
+      if (prefix !== "") call(() => matcher.advance(prefix));
+    } catch (error) {
+      this.quietly(number, () => matcher.free());
+      throw error;
+    }
     return {
       calls,
-      mask: () => guarded(() => matcher.mask()),
-      commit: (id) => guarded(() => matcher.commit(id)),
-      free: () => quietly(() => matcher.free()),
+      mask: () => call(() => matcher.mask()),
+      commit: (id) => call(() => matcher.commit(id)),
+      free: () => this.quietly(number, () => matcher.free()),
+      get failure() {
+        return failure;
+      },
     };
   }
 
   free(): void {
-    for (const matcher of this.compiled.values()) quietly(() => matcher.free());
+    for (const matcher of this.compiled.values()) this.quietly(this.number, () => matcher.free());
     this.compiled.clear();
-    quietly(() => this.vocabulary?.free());
+    this.quietly(this.number, () => this.vocabulary?.free());
     this.vocabulary = undefined;
+  }
+
+  /** Forgets what an earlier instance made. */
+  private renew(): void {
+    if (this.number === this.instance.number) return;
+    this.number = this.instance.number;
+    this.compiled.clear();
+    this.vocabulary = undefined;
+  }
+
+  private quietly(number: number, job: () => void): void {
+    try {
+      this.instance.call(number, job);
+    } catch {
+      // Nothing is left to free.
+    }
   }
 
   private matcher(key: string): Matcher {
     const known = this.compiled.get(key);
     if (known) return known;
-    // Reading the vocabulary takes a second or two.
-    this.vocabulary ??= new Vocabulary(this.model.vocabulary());
-    const made = this.vocabulary.compile(key);
+    const made = this.vocabulary!.compile(key);
     const [oldest] = this.compiled.keys();
     if (this.compiled.size >= KEPT && oldest !== undefined) {
       this.compiled.get(oldest)?.free();
@@ -109,28 +222,4 @@ function textOf(format: NonNullable<PlainConstraint["format"]>): object {
   if (format["type"] !== "grammar") return { json: format };
   const { syntax, definition, flags = "" } = format as GrammarFormat;
   return syntax === "lark" ? { lark: definition } : { regex: { pattern: definition, flags } };
-}
-
-let broken: RullamaError | undefined;
-
-/** A trap leaves the module in an unknown state: nothing more is asked of it. */
-function guarded<T>(job: () => T): T {
-  if (broken) throw broken;
-  try {
-    return job();
-  } catch (error) {
-    if (!(error instanceof WebAssembly.RuntimeError)) throw error;
-    broken = new RullamaError("internal", "constrained replies stopped working: load the page again", {
-      cause: error,
-    });
-    throw broken;
-  }
-}
-
-function quietly(job: () => void): void {
-  try {
-    if (!broken) job();
-  } catch {
-    // Nothing is left to free.
-  }
 }

@@ -3,7 +3,13 @@ import { readFile, writeFile } from "node:fs/promises";
 import process from "node:process";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { PlainConstraint } from "../src/constraint.js";
-import { Guidance, type TokenConstraint, startGuidance } from "../src/guidance.js";
+import {
+  Guidance,
+  GuidanceInstance,
+  type GuidanceModule,
+  type TokenConstraint,
+  startGuidance,
+} from "../src/guidance.js";
 import type { Tool } from "../src/types.js";
 
 const END = 256;
@@ -97,6 +103,8 @@ describe("formats", PATIENT, () => {
     bad({ $ref: "#/$defs/nothing" }, "#/$defs/nothing");
     bad({ type: "string", format: "colour" }, "colour");
     bad({ $dynamicRef: "#x" }, "$dynamicRef");
+    // The Prompt API tells this apart by the word.
+    bad({ type: "integer", minimum: 3, maximum: 2 }, "nsatisfiable");
     bad({ type: "grammar", syntax: "regex", definition: "a(?=b)" }, "lookahead");
     bad({ type: "grammar", syntax: "regex", definition: "(" }, "regular expression");
     bad({ type: "grammar", syntax: "lark", definition: "start: nothing" }, "grammar");
@@ -205,6 +213,129 @@ describe("calls", PATIENT, () => {
     bad({ type: "object", properties: { a: { $ref: "#/nothing" } } }, "refers to nothing");
     bad({ type: "array" }, "must be an object");
     expect(() => guidance.constraint({ toolChoice: "required" }, [tool("a b")])).toThrow(refused("name"));
+  });
+});
+
+describe("a prefix", PATIENT, () => {
+  const schema = {
+    type: "object",
+    properties: { a: { type: "boolean" } },
+    required: ["a"],
+    additionalProperties: false,
+  };
+  const after = (prefix: string, text: string, tools: Tool[] = []) =>
+    accepts(guidance.constraint({ format: schema }, tools, prefix), text);
+
+  it("and the reply follow the format together", () => {
+    expect(after('{"a": t', "rue}")).toBe(true);
+    expect(after('{"a": t', "false}")).toBe(false);
+    expect(after("", '{"a":true}')).toBe(true);
+    expect(after('{"a":true}', "")).toBe(true);
+    // Next to calls it is the text that has begun.
+    const ping: Tool = { type: "function", function: { name: "ping" } };
+    expect(after('{"a":', "false}", [ping])).toBe(true);
+    expect(after('{"a":', "<|tool_call>call:ping{}<tool_call|>", [ping])).toBe(false);
+  });
+
+  it("that no reply begins with is refused, and so is one before a call that must be made", () => {
+    expect(() => guidance.constraint({ format: schema }, [], "Hello")).toThrow(refused("begins with the prefix"));
+    const ping: Tool = { type: "function", function: { name: "ping" } };
+    expect(() => guidance.constraint({ toolChoice: "required" }, [ping], "Hello")).toThrow(refused("prefix"));
+    check({ format: { type: "boolean" } }, ["true"], ["1"]);
+  });
+});
+
+describe("a trap of the module", PATIENT, () => {
+  let traps = 0;
+  /** Browsers report a full stack as an error of JavaScript. */
+  const trap = () => {
+    throw traps++ % 2 === 0 ? new WebAssembly.RuntimeError("unreachable") : new RangeError("Maximum call stack size");
+  };
+  const started = expect.objectContaining({
+    code: "internal",
+    message: expect.stringContaining("simplify the format"),
+  });
+
+  /** A module that traps where it is told to; instances are numbered. */
+  function fakeModule(told: { on?: "compile" | "mask" | "commit"; restart?: boolean }) {
+    const freed: number[] = [];
+    let instance = 0;
+    const vocabularies: number[] = [];
+    const module: GuidanceModule = {
+      vocabulary() {
+        const made = instance;
+        vocabularies.push(made);
+        const matcher = {
+          fork: () => matcher,
+          mask: () => (told.on === "mask" ? trap() : Uint32Array.of(made)),
+          commit: () => (told.on === "commit" ? trap() : false),
+          free: () => freed.push(made),
+        };
+        return { compile: () => (told.on === "compile" ? trap() : matcher), free: () => freed.push(made) } as never;
+      },
+      restart() {
+        if (told.restart === false) throw new RangeError("no memory");
+        instance++;
+      },
+    };
+    return { module, freed, vocabularies };
+  }
+
+  const model = { vocabulary: () => new Uint8Array(8), outputFormat: () => "gemma4" };
+  const JSON_FORMAT: PlainConstraint = { format: "json" };
+
+  it.each(["compile", "mask", "commit"] as const)("in %s fails that reply alone", (on) => {
+    const told: Parameters<typeof fakeModule>[0] = {};
+    const { module, freed, vocabularies } = fakeModule(told);
+    const instance = new GuidanceInstance(module);
+    const [one, other] = [new Guidance(model, instance), new Guidance(model, instance)];
+    const elsewhere = other.constraint(JSON_FORMAT);
+    told.on = on;
+    if (on === "compile") expect(() => one.constraint(JSON_FORMAT)).toThrow(started);
+    else {
+      const reply = one.constraint(JSON_FORMAT);
+      expect(() => (on === "mask" ? reply.mask() : reply.commit(1))).toThrow(started);
+      // The engine throws an error of its own, so that this one is kept.
+      expect(reply.failure).toEqual(started);
+      reply.free();
+    }
+    delete told.on;
+    // A reply of the old instance cannot go on; what is of the old one is not freed in the new one.
+    expect(() => elsewhere.mask()).toThrow(expect.objectContaining({ code: "internal" }));
+    elsewhere.free();
+    expect(freed).toEqual([]);
+    for (const guided of [one, other]) expect(guided.constraint(JSON_FORMAT).mask()).toEqual(Uint32Array.of(1));
+    expect(vocabularies.filter((made) => made === 1)).toHaveLength(2);
+    one.free();
+    expect(freed).toEqual([1, 1]);
+  });
+
+  it("that leaves no room for a new instance says to load the page again", () => {
+    const { module } = fakeModule({ on: "mask", restart: false });
+    const guided = new Guidance(model, new GuidanceInstance(module));
+    const again = expect.objectContaining({
+      code: "internal",
+      message: expect.stringContaining("load the page again"),
+    });
+    const reply = guided.constraint(JSON_FORMAT);
+    expect(() => reply.mask()).toThrow(again);
+    expect(() => guided.constraint(JSON_FORMAT)).toThrow(again);
+  });
+
+  it("is followed by an instance that works", async () => {
+    const guided = byteModel();
+    const format: PlainConstraint = { format: { type: "boolean" } };
+    const elsewhere = guided.constraint(format);
+    const before = (await startGuidance()).memory;
+    // An address that the module's memory does not have.
+    const { compiled } = guided as unknown as { compiled: Map<string, { __wbg_ptr: number }> };
+    for (const matcher of compiled.values()) matcher.__wbg_ptr = 0xffff_0000;
+    expect(() => guided.constraint(format)).toThrow(started);
+    expect((await startGuidance()).memory).not.toBe(before);
+    expect(() => elsewhere.mask()).toThrow(expect.objectContaining({ code: "internal" }));
+    elsewhere.free();
+    expect(accepts(guided.constraint(format), "true")).toBe(true);
+    check(format, ["false"], ["1"]);
   });
 });
 
