@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use js_sys::Function;
-use rullama_chat::{Conversation, Message, Tool};
+use rullama_chat::{Conversation, Message, ReplyPrefix, Tool};
 use rullama_runtime::{
     Model,
     generate::{ChatOptions, Done, Generation, Prompt, prompt_with},
@@ -62,6 +62,8 @@ struct Request {
     tools: Vec<Tool>,
     #[serde(default)]
     think: bool,
+    /// The beginning of the reply to `messages`.
+    prefix: Option<ReplyPrefix>,
     text: Option<String>,
     ids: Option<Vec<u32>>,
     /// Numbers of the encoded images and audio of the messages, in order.
@@ -87,6 +89,7 @@ impl Request {
             messages: self.messages.take().unwrap_or_default(),
             tools: std::mem::take(&mut self.tools),
             thinking: self.think,
+            prefix: self.prefix.take(),
             ..Conversation::default()
         };
         let media = memory.get(&self.media)?;

@@ -1,14 +1,12 @@
 // A loaded decoder, in the thread of the engine: what it does beyond generating text.
 
 import type { PlainConstraint } from "./constraint.js";
-import { RullamaError } from "./errors.js";
 import { Guidance, startGuidance } from "./guidance.js";
 import { LoadedAdapters, type Work } from "./loaded-adapters.js";
 import { TrainingRuns } from "./training-run.js";
-import { LoadedGenerator, eachOf } from "./loaded-generator.js";
+import { LoadedGenerator } from "./loaded-generator.js";
 import { pollWhile } from "./poll-device.js";
 import type { LoadedResources } from "./on-device.js";
-import { continuePrefix } from "./prefix.js";
 import type { AnswerRequest, BenchRequest, PlainMedium, EncoderBenchRequest } from "./protocol.js";
 import { benchEncoders } from "./encoder-bench.js";
 import type { BenchResult, GenerateEvent, MemoryReport, EncoderBench, Tool } from "./types.js";
@@ -38,17 +36,7 @@ export class LoadedDecoder extends LoadedGenerator<Model, Session> {
     const adapters = request.adapters ?? (own.length > 0 ? own : undefined);
     // Without a pause where there is nothing to look for: calls keep their order.
     if (request.adapters?.length) await this.adapters.ensure(request.adapters);
-    const { prefix, ...rest } = { ...request, ...(adapters ? { adapters } : {}) };
-    if (prefix === undefined) return super.answer(session, rest, onEvent, signal);
-    if (rest.constraint !== undefined) {
-      throw new RullamaError(
-        "bad_options",
-        "a reply that continues a prefix cannot be constrained: leave out one of them",
-      );
-    }
-    const each = eachOf(onEvent, signal);
-    const tokenize = (text: string) => this.model.tokenize(text, false, false);
-    await this.work(() => continuePrefix(this.find(session), { ...rest, prefix }, tokenize, each), signal);
+    return super.answer(session, { ...request, ...(adapters ? { adapters } : {}) }, onEvent, signal);
   }
 
   override memory(): MemoryReport {
@@ -70,20 +58,23 @@ export class LoadedDecoder extends LoadedGenerator<Model, Session> {
     const { constraint: wanted, ...rest } = request;
     if (wanted === undefined) return session.generate(JSON.stringify(rest), each);
     const constraints = await this.constraints();
-    const constraint = constraints.constraint(wanted as PlainConstraint, (rest.tools ?? []) as Tool[]);
+    const tools = (rest.tools ?? []) as Tool[];
+    const constraint = constraints.constraint(wanted as PlainConstraint, tools, rest.prefix?.text);
     try {
       await session.generate(JSON.stringify(rest), each, constraint);
+    } catch (error) {
+      // The engine only knows that its constraint failed.
+      throw constraint.failure ?? error;
     } finally {
       constraint.free();
     }
   }
 
   private async constraints(): Promise<Guidance> {
-    if (!this.guidance) {
-      const { memory } = await startGuidance(this.resources.guidanceWasm);
-      this.guidance = { constraints: new Guidance(this.model), heap: () => memory.buffer.byteLength };
-    }
-    return this.guidance.constraints;
+    const { memory } = await startGuidance(this.resources.guidanceWasm);
+    const constraints = this.guidance?.constraints ?? new Guidance(this.model);
+    this.guidance = { constraints, heap: () => memory.buffer.byteLength };
+    return constraints;
   }
 
   protected override release(): void {

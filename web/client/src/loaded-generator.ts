@@ -21,7 +21,7 @@ interface Answers {
 }
 
 /** Passes events of the engine on; true ends the reply. */
-export function eachOf(onEvent: (event: GenerateEvent) => void, signal?: AbortSignal): (event: string) => boolean {
+function eachOf(onEvent: (event: GenerateEvent) => void, signal?: AbortSignal): (event: string) => boolean {
   return (event) => {
     onEvent(JSON.parse(event) as GenerateEvent);
     return signal?.aborted ?? false;

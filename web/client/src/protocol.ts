@@ -2,6 +2,7 @@
 
 import type { ConstraintOptions, PlainConstraint } from "./constraint.js";
 import type { PackedError } from "./errors.js";
+import type { ReplyPrefix } from "./prefix.js";
 import type { SharedFile } from "./storage/cross-origin.js";
 import type { TrainingRequests } from "./training-protocol.js";
 import type {
@@ -44,8 +45,8 @@ export interface AnswerRequest {
   think?: boolean;
   text?: string;
   ids?: number[];
-  /** With `messages`: the text that the reply continues. */
-  prefix?: string;
+  /** With `messages`: what the reply continues. */
+  prefix?: ReplyPrefix;
   /** Numbers of what was encoded of the messages' images and audio, in order. */
   media?: number[];
   /** Denoising options of diffusion models. */

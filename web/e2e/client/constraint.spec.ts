@@ -44,10 +44,13 @@ const TOOLS: Tool[] = [
 
 /** Runs in the page: what one reply is made of. */
 function define(): void {
-  globalThis.reply = async (model, options, question = "What is 23 + 45?") => {
+  globalThis.reply = async (model, options, prefix) => {
+    const question = { role: "user" as const, content: "What is 23 + 45?" };
+    const begun = { role: "assistant" as const, content: prefix ?? "", prefix: true };
+    const messages = prefix === undefined ? [question] : [question, begun];
     const reply: Reply = { text: "", thinking: "", pieces: 0, calls: [], bad: 0, finish: "" };
     try {
-      for await (const event of model.chat([{ role: "user", content: question }], { maxTokens: 120, ...options })) {
+      for await (const event of model.chat(messages, { maxTokens: 120, ...options })) {
         if (event.type === "text") {
           reply.text += event.text;
           reply.pieces++;
@@ -74,7 +77,7 @@ interface Reply {
 }
 
 declare global {
-  var reply: (model: Model, options: GenerateOptions, question?: string) => Promise<Reply>;
+  var reply: (model: Model, options: GenerateOptions, prefix?: string) => Promise<Reply>;
 }
 
 function checkPet(text: string): void {
@@ -118,6 +121,10 @@ for (const thread of ["worker", "page"] as const) {
               max_tokens: 120,
             })
           ).choices[0]!.message.content,
+          // A reply that has begun: the text before it and the reply have the format together.
+          begun: await reply(model, { format, tools, think: true }, '{"kind":"dog","age":1'),
+          badPrefix: await reply(model, { format }, "Well,"),
+          badForced: await reply(model, forced, "Well,"),
           badSchema: await reply(model, { format: { type: "object", properties: { a: { uniqueItems: true } } } }),
           badRegex: await reply(model, { format: /a(?=b)/u }),
           badTool: await reply(model, {
@@ -150,7 +157,12 @@ for (const thread of ["worker", "page"] as const) {
       }
     }
     expect(all.named.calls[0]!.name).toBe("add");
+    expect(all.begun.error).toBe(undefined);
+    checkPet(`{"kind":"dog","age":1${all.begun.text}`);
+    expect([all.begun.thinking, all.begun.calls]).toEqual(["", []]);
     const refused = (what: string) => ({ code: "bad_options", message: expect.stringContaining(what) });
+    expect(all.badPrefix.error).toEqual(refused("begins with the prefix"));
+    expect(all.badForced.error).toEqual(refused("prefix"));
     expect(all.badSchema.error).toEqual(refused("uniqueItems"));
     expect(all.badRegex.error).toEqual(refused("lookahead"));
     expect(all.badTool.error).toEqual(refused("minProperties"));

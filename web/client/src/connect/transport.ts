@@ -89,7 +89,8 @@ export class HttpTransport implements Transport {
 function withPrefix(request: AnswerRequest): AnswerRequest {
   const { messages, prefix } = request;
   if (messages === undefined || prefix === undefined) return request;
-  return { ...request, messages: [...messages, { role: "assistant", content: prefix }] };
+  const { text, ...thought } = prefix;
+  return { ...request, messages: [...messages, { role: "assistant", content: text, ...thought }] };
 }
 
 /** What only the engine in this tab knows. */
