@@ -1,5 +1,5 @@
 // Tries the package as people get it, packed and installed: under Node, Deno and Bun, built by webpack and Next.js, and in a page without a
-// build. The runtimes read a model's header and talk to a server; the pages do so in the engine's worker, in Chromium.
+// build. The runtimes read a model's header, tokenize and render with it, and talk to a server; the pages do so in the engine's worker, in Chromium.
 //
 //   node tools/check-bundlers.mjs [node deno bun webpack next plain]
 //
@@ -41,8 +41,9 @@ export async function inspect(openEngine) {
 /** What runtimes without a page run. */
 const RUNTIME = `
 import { readFile } from "node:fs/promises";
+import { pathToFileURL } from "node:url";
 const before = new Set(Reflect.ownKeys(globalThis));
-const { connect, openEngine } = await import("rullama");
+const { connect, openEngine, openHeader } = await import("rullama");
 const { modelFetch } = await import("rullama/fetch");
 const { createRullama } = await import("rullama/ai-sdk");
 const { languageModelOf } = await import("rullama/prompt-api");
@@ -51,6 +52,16 @@ const added = Reflect.ownKeys(globalThis).filter((key) => !before.has(key));
 if (added.length > 0) throw new Error("importing had side effects: " + added.map(String).join(", "));
 const engine = openEngine({ worker: false });
 const file = new File([await readFile(process.argv[2])], "m.gguf");
+// Tokenizer and chat template need no GPU: from a path, a file and an address.
+for (const source of [process.argv[2], file, pathToFileURL(process.argv[2])]) {
+  const header = await openHeader(source);
+  const prompt = header.render([{ role: "user", content: "Hello" }], { think: true });
+  const wanted = "<bos><|turn>system\\n<|think|>\\n<turn|>\\n<|turn>user\\nHello<turn|>\\n<|turn>model\\n";
+  if (prompt.text !== wanted || header.detokenize(prompt.ids) !== wanted) throw new Error("the prompt is " + prompt.text);
+  if (header.detokenize(header.tokenize("Käse")) !== "Käse") throw new Error("the tokenizer lost text");
+  if (header.value("general.architecture") !== "gemma4") throw new Error("the header says " + header.value("general.architecture"));
+  header.free();
+}
 const { info } = await engine.inspect(file);
 if (info.architecture !== "gemma4") throw new Error("the header says " + info.architecture);
 /** Where the runtime has WebGPU (Deno), text becomes tokens and text again. */

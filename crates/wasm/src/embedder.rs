@@ -62,7 +62,7 @@ impl Embedder {
         options: String,
         progress: Function,
     ) -> Result<Self, JsValue> {
-        let Header { gguf, thrown, source } = header;
+        let Header { gguf, thrown, source, .. } = header;
         let load = async {
             let load: Load = parse(&options)?;
             let facts = Facts::of(&gguf, &load, &load.options())?;

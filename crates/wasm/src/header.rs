@@ -1,17 +1,29 @@
 //! Model files with a parsed header; the kind of model decides what they are loaded as.
 
-use std::{cell::RefCell, ops::ControlFlow, rc::Rc};
+use std::{
+    cell::{OnceCell, RefCell},
+    ops::ControlFlow,
+    rc::Rc,
+};
 
 use js_sys::Function;
+use rullama_chat::{Conversation, Message, ReplyPrefix, Tool};
 use rullama_gguf::Gguf;
 use rullama_runtime::{
     RuntimeError,
     model::{ModelKind, Progress},
+    vocabulary,
 };
+use rullama_tokenizer::{Span, Tokenizer};
+use serde::Deserialize;
+use serde_json::json;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
     error::Failure,
+    metadata,
+    model::{decoded, encoded},
+    options::parse,
     source::{BytesOf, ScriptSource, Thrown},
 };
 
@@ -21,6 +33,19 @@ pub struct Header {
     pub(crate) gguf: Gguf,
     pub(crate) thrown: Thrown,
     pub(crate) source: Rc<ScriptSource>,
+    /// Built when it is first needed.
+    tokenizer: OnceCell<Tokenizer>,
+}
+
+/// A conversation to render.
+#[derive(Deserialize)]
+struct RenderRequest {
+    messages: Vec<Message>,
+    #[serde(default)]
+    tools: Vec<Tool>,
+    #[serde(default)]
+    think: bool,
+    prefix: Option<ReplyPrefix>,
 }
 
 #[wasm_bindgen]
@@ -30,12 +55,66 @@ impl Header {
         let (source, thrown) = ScriptSource::new(file);
         let opened = open_model(source.clone()).await;
         let gguf = opened.map_err(|failure| thrown.or(failure))?;
-        Ok(Self { gguf, thrown, source })
+        Ok(Self { gguf, thrown, source, tokenizer: OnceCell::new() })
     }
 
     /// `decoder`, `embedding`, `diffusion` or `drafter`.
     pub fn kind(&self) -> String {
         ModelKind::of(&self.gguf).name().into()
+    }
+
+    /// All metadata keys, as JSON.
+    pub fn keys(&self) -> String {
+        let keys: Vec<&str> = self.gguf.metadata().iter().map(|entry| entry.key.as_str()).collect();
+        json!(keys).to_string()
+    }
+
+    /// The value of a metadata key, as JSON.
+    pub fn value(&self, key: &str) -> Option<String> {
+        self.gguf.get(key).map(|value| metadata::json(value).to_string())
+    }
+
+    /// All tensors, as JSON: `[{ name, type, shape, bytes }]`.
+    pub fn tensors(&self) -> String {
+        let tensors = self.gguf.tensors().iter().map(metadata::tensor);
+        serde_json::Value::from_iter(tensors).to_string()
+    }
+
+    /// Encodes text, as `Model.tokenize` does.
+    pub fn tokenize(&self, text: &str, special: bool, bos: bool) -> Result<Vec<u32>, JsValue> {
+        Ok(encoded(self.tokenizer()?, text, special, bos))
+    }
+
+    /// Decodes tokens, including special ones.
+    pub fn detokenize(&self, ids: &[u32]) -> Result<String, JsValue> {
+        Ok(decoded(self.tokenizer()?, ids))
+    }
+
+    /// Renders a conversation `{ messages, tools, think, prefix }` with the chat template; returns `{ text, ids }` as JSON. Images and
+    /// audio are one marker each.
+    pub fn render(&self, request: &str) -> Result<String, JsValue> {
+        let RenderRequest { messages, tools, think, prefix } = parse(request)?;
+        let conversation =
+            Conversation { messages, tools, thinking: think, prefix, ..Conversation::default() };
+        let template = vocabulary::template(&self.gguf).map_err(Failure::from)?;
+        let prompt = template.render(&conversation, true).map_err(Failure::from)?;
+        let spans = prompt.spans().iter().map(|span| match span.trusted {
+            true => Span::Template(&span.text),
+            false => Span::Text(&span.text),
+        });
+        let spans: Vec<Span<'_>> = spans.collect();
+        let ids = self.tokenizer()?.encode_prompt(&spans);
+        Ok(json!({ "text": prompt.text(), "ids": ids }).to_string())
+    }
+}
+
+impl Header {
+    fn tokenizer(&self) -> Result<&Tokenizer, Failure> {
+        if let Some(tokenizer) = self.tokenizer.get() {
+            return Ok(tokenizer);
+        }
+        let tokenizer = vocabulary::tokenizer(&self.gguf)?;
+        Ok(self.tokenizer.get_or_init(|| tokenizer))
     }
 }
 

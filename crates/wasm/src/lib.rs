@@ -12,6 +12,7 @@ mod events;
 mod hash;
 mod header;
 mod media;
+mod metadata;
 mod model;
 mod options;
 mod panic;

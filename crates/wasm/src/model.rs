@@ -170,7 +170,7 @@ impl Model {
         options: String,
         progress: Function,
     ) -> Result<Self, JsValue> {
-        let Header { gguf, thrown, source } = header;
+        let Header { gguf, thrown, source, .. } = header;
         let load = async {
             let load: Load = parse(&options)?;
             let mut options = load.options();

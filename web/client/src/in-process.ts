@@ -7,6 +7,7 @@ import { LoadedDecoder } from "./loaded-decoder.js";
 import { type OpenBriefly, fitReport } from "./fit-report.js";
 import { type Drafts, type LoadedModel, type LoadedDenoiser, loadModel, readable } from "./load-model.js";
 import type { ModelFiles } from "./on-device.js";
+import { networkOf } from "./network.js";
 import { ProgressMeter } from "./progress.js";
 import type { CallOptions, Kind, PlainLoadOptions, PlainSource, Requests, Settings, Transport } from "./protocol.js";
 import { beforeAbort } from "./queue.js";
@@ -14,15 +15,12 @@ import { selfTest } from "./self-test.js";
 import { removeAdapter, renameAdapter, storedAdapters } from "./storage/adapters.js";
 import { startHashing } from "./start-hashing.js";
 import {
-  HUB,
   ModelStorage,
   type OpenOptions,
   type Opened,
   TUNING,
-  type Tuning,
   checked,
   hashInWorker,
-  hubPlace,
   keepFile,
   layerOf,
   layersOf,
@@ -330,19 +328,6 @@ export class InProcessTransport implements Transport {
     }
     return readable(opened);
   }
-}
-
-/** The caller's headers, which go to the origin of the file that was named, and its own `fetch`. */
-function networkOf({ headers, token, headersFor, fetch: own }: PlainLoadOptions, host: string): Partial<Tuning> {
-  const source = typeof headersFor === "string" ? headersFor : "";
-  const isHub = hubPlace(source) !== undefined;
-  // Names are the host's.
-  const origin = isHub ? HUB : new URL(/^https?:/iu.test(source) ? source : host).origin;
-  const values = { ...headers, ...(token !== undefined && isHub ? { authorization: `Bearer ${token}` } : {}) };
-  return {
-    ...(Object.keys(values).length > 0 ? { headers: { origin, values } } : {}),
-    ...(own ? { fetch: own, workers: false } : {}),
-  };
 }
 
 function cannot({ info }: LoadedModel, what: string): RullamaError {

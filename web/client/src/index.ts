@@ -22,6 +22,7 @@ export { type BrowserReport, type TestSummary, browserReport, reportText } from 
 export { type ConnectOptions, connect } from "./connect/index.js";
 export { deviceReport } from "./device.js";
 export { Engine } from "./engine.js";
+export { type HeaderOptions, ModelHeader, type RenderedPrompt, type TensorInfo, openHeader } from "./header.js";
 export { Model } from "./model.js";
 export { Session } from "./session.js";
 export { Embeddings, type Embeds } from "./embeddings.js";
