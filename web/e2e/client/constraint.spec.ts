@@ -89,7 +89,8 @@ function checkPet(text: string): void {
 
 for (const thread of ["worker", "page"] as const) {
   test(`replies follow formats and forced calls, in a ${thread}`, async ({ client }) => {
-    test.setTimeout(300_000);
+    // Two dozen replies, and every token waits for a mask and for logits.
+    test.setTimeout(900_000);
     await client.evaluate(define);
     const all = await client.evaluate(
       async ({ thread, format, tools }) => {
