@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { readSampling } from "../src/lib/options.js";
+import { fitTogether } from "../src/lib/room.js";
 import { parseRoute } from "../src/state/route.svelte.js";
 import { defaults, parse } from "../src/state/settings.svelte.js";
 
@@ -16,6 +17,27 @@ test("settings that make no sense are replaced by defaults, one by one", () => {
     sampling: { topK: 5.4, topP: 7 },
   });
   expect(parse(text)).toEqual({ ...defaults(), cache: "q8", system: "x", sampling: { topK: 5 } });
+});
+
+test("folders and saved prompts are read one by one", () => {
+  const good = { id: "1", name: "n", text: "t" };
+  const text = JSON.stringify({
+    folders: ["a", "a", "", 7, "x".repeat(101), "b"],
+    prompts: [good, { ...good, text: "" }, null, { ...good, name: "y".repeat(300) }],
+    diagrams: 1,
+  });
+  expect(parse(text)).toMatchObject({
+    folders: ["a", "b"],
+    prompts: [good, { ...good, name: "y".repeat(100) }],
+    diagrams: false,
+  });
+});
+
+test("two models share the GPU where there is room for both", () => {
+  expect(fitTogether(4e9, undefined)).toBe(true);
+  expect(fitTogether(6e9, 8)).toBe(false);
+  expect(fitTogether(1.9e9, 4)).toBe(true);
+  expect(fitTogether(2.1e9, 4)).toBe(false);
 });
 
 test("the last model is remembered whole or not at all", () => {

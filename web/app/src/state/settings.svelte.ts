@@ -13,7 +13,18 @@ export interface Preset {
   think: boolean;
 }
 
+/** A message that was saved under a name. */
+export interface Prompt {
+  id: string;
+  name: string;
+  text: string;
+}
+
 const MOST_PRESETS = 100;
+const MOST_FOLDERS = 200;
+const MOST_PROMPTS = 500;
+/** Characters of a folder's or a prompt's name. */
+export const MOST_NAME = 100;
 
 export interface Settings {
   theme: "system" | "light" | "dark";
@@ -37,6 +48,12 @@ export interface Settings {
   keep: boolean;
   /** System prompts with settings that were saved for other chats. */
   presets: Preset[];
+  /** Draw Mermaid diagrams without being asked to. */
+  diagrams: boolean;
+  /** Folders of chats, by their names: also those without a chat. */
+  folders: string[];
+  /** Messages that were saved for later. */
+  prompts: Prompt[];
   /** Let the model name chats after their first answer. */
   titles: boolean;
   /** Load the model that was used last when the app starts. */
@@ -67,6 +84,9 @@ export const defaults = (): Settings => ({
   autoload: true,
   presets: [],
   titles: false,
+  diagrams: false,
+  folders: [],
+  prompts: [],
 });
 
 /** Settings of a stored text; what makes no sense in it is replaced by defaults. */
@@ -90,6 +110,12 @@ export function parse(text: string | null): Settings {
   if (typeof from.think === "boolean") settings.think = from.think;
   if (typeof from.keep === "boolean") settings.keep = from.keep;
   if (typeof from.titles === "boolean") settings.titles = from.titles;
+  if (typeof from.diagrams === "boolean") settings.diagrams = from.diagrams;
+  if (Array.isArray(from.folders)) {
+    const names = from.folders.filter((name) => typeof name === "string" && name !== "" && name.length <= MOST_NAME);
+    settings.folders = [...new Set(names as string[])].slice(0, MOST_FOLDERS);
+  }
+  if (Array.isArray(from.prompts)) settings.prompts = from.prompts.slice(0, MOST_PROMPTS).flatMap(readPrompt);
   if (Array.isArray(from.presets)) settings.presets = from.presets.slice(0, MOST_PRESETS).flatMap(readPreset);
   if (typeof from.autoload === "boolean") settings.autoload = from.autoload;
   if (from.cache === "f32" || from.cache === "q8") settings.cache = from.cache;
@@ -115,6 +141,12 @@ function readPreset(value: unknown): Preset[] {
   const { id, name, system, sampling, think } = (value ?? {}) as Record<string, unknown>;
   if (typeof id !== "string" || typeof name !== "string" || typeof system !== "string" || !name) return [];
   return [{ id, name, system, sampling: readSampling(sampling), think: think === true }];
+}
+
+function readPrompt(value: unknown): Prompt[] {
+  const { id, name, text } = (value ?? {}) as Record<string, unknown>;
+  if (typeof id !== "string" || typeof name !== "string" || typeof text !== "string" || !name || !text) return [];
+  return [{ id, name: name.slice(0, MOST_NAME), text }];
 }
 
 function stored(): string | null {

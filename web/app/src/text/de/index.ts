@@ -6,5 +6,6 @@ import { models } from "./models.js";
 import { pages } from "./pages.js";
 import { shell } from "./shell.js";
 import { training } from "./training.js";
+import { workspace } from "./workspace.js";
 
-export const de = { ...shell, ...chat, ...models, ...pages, ...training, ...failures, ...files };
+export const de = { ...shell, ...chat, ...models, ...pages, ...training, ...failures, ...files, ...workspace };
