@@ -61,8 +61,8 @@ export default defineConfig(({ mode }) => {
         injectManifest: {
           // The plugin adds the manifest itself; the same file twice would fail the whole installation.
           globPatterns: ["**/*.{html,js,css,wasm,svg,png}"],
-          // The app constrains no replies, so it never needs the grammars.
-          globIgnores: ["test/**", "**/guidance_bg*.wasm"],
+          // The app constrains no replies, so it never needs the grammars; diagrams are drawn by those who want them.
+          globIgnores: ["test/**", "**/guidance_bg*.wasm", "**/diagram-worker*.js"],
           maximumFileSizeToCacheInBytes: 32 << 20,
         },
         manifest: {

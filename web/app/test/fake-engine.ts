@@ -166,7 +166,15 @@ class FakeModel implements ModelApi {
     const own: Message[] = this.info.system ? [{ role: "system", content: this.info.system }] : [];
     const messages = given.some(({ role }) => role === "system") ? given : [...own, ...given];
     fake.asked = { messages: structuredClone(given), seen: structuredClone(messages), options: structuredClone(rest) };
+    const prefix = messages.at(-1)?.prefix ? said(messages.at(-1)!) : undefined;
+    if (messages.slice(0, -1).some((message) => message.prefix)) throw new FakeError("bad_options");
     const media = messages.flatMap(({ content }) => (typeof content === "string" ? [] : content)).filter(isMedia);
+    // As the real engine: continued tokens are neither parsed nor do they hold media.
+    if (
+      prefix !== undefined &&
+      (options.think || options.tools?.length || media.length || this.info.kind !== "decoder")
+    )
+      throw new FakeError("bad_options");
     if (media.length > 0 && (!sees(this.info.name) || fake.badMedia)) throw new FakeError("bad_media");
     for (const [index, { type }] of media.entries()) {
       for (const phase of ["decode", "encode"] as const) {
@@ -192,10 +200,11 @@ class FakeModel implements ModelApi {
       ...(this.info.kind === "diffusion" ? { blocks: 1, steps: CANVAS_STEPS } : {}),
     });
     yield { type: "prefill", done: promptTokens, total: promptTokens };
-    const last = messages.at(-1);
+    const last = messages.findLast((message) => !message.prefix);
     const question = last ? said(last) : "";
     const adapted = options.adapters?.length ? "With an adapter: " : "";
-    const answer = adapted + (fake.answer ?? `You said: ${question}`);
+    const whole = adapted + (fake.answers?.[this.info.name] ?? fake.answer ?? `You said: ${question}`);
+    const answer = prefix !== undefined && whole.startsWith(prefix) ? whole.slice(prefix.length) : whole;
     let made = 0;
     const words: GenerateEvent[] = [];
     if (options.think) words.push(...split(fake.thinking ?? "Let me see.", "thinking"));

@@ -15,6 +15,8 @@ export interface Fake {
   loadStep?: number;
   word?: number;
   answer?: string;
+  /** Answers of models by their names. */
+  answers?: Record<string, string>;
   thinking?: string;
   /** Fails after that many words of the next answer. */
   failAfter?: { words: number; code: ErrorCode };

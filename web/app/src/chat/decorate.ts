@@ -2,6 +2,7 @@
 
 import { DISPLAY } from "../lib/math.js";
 import { copy } from "./copy.js";
+import { diagramButton, MERMAID } from "./diagram.js";
 import { t } from "../text/index.svelte.js";
 
 function codeFrame(pre: HTMLPreElement): HTMLElement {
@@ -20,7 +21,9 @@ function codeFrame(pre: HTMLPreElement): HTMLElement {
   button.textContent = t("common.copy");
   button.setAttribute("aria-label", language ? t("turn.copyLanguage", { language }) : t("turn.copyCode"));
   button.addEventListener("click", () => void copy(code?.textContent ?? "", button));
-  head.append(name, button);
+  head.append(name);
+  if (language === MERMAID) head.append(diagramButton(frame));
+  head.append(button);
   pre.replaceWith(frame);
   frame.append(head, pre);
   return frame;

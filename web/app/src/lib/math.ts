@@ -13,7 +13,7 @@ interface Formula extends Tokens.Generic {
 const escape = (text: string) => text.replace(/[&<>"']/gu, (letter) => `&#${letter.charCodeAt(0)};`);
 
 /** Money is no formula: no space inside of the signs, and no digit after the second one. */
-const INLINE_RULES = [/^\$(?!\s)((?:\\.|[^\\$\n`])+?)(?<!\s)\$(?!\d)/u, /^\\\(([\s\S]+?)\\\)/u];
+export const INLINE_RULES = [/^\$(?!\s)((?:\\.|[^\\$\n`])+?)(?<!\s)\$(?!\d)/u, /^\\\(([\s\S]+?)\\\)/u];
 const DISPLAY_RULES = [/^\$\$([\s\S]+?)\$\$/u, /^\\\[([\s\S]+?)\\\]/u];
 
 function matched(rules: readonly RegExp[], source: string): { raw: string; tex: string } | undefined {

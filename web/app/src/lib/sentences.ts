@@ -3,10 +3,16 @@
 import { locale } from "../text/index.svelte.js";
 
 export class Sentences {
-  #said = 0;
+  #said: number;
   #count = 0;
 
-  constructor(private readonly say: (sentence: string) => void) {}
+  /** `said`: how much of the text was there before and is not said again. */
+  constructor(
+    private readonly say: (sentence: string) => void,
+    said = 0,
+  ) {
+    this.#said = said;
+  }
 
   /** Says the sentences that are whole: all but the last one, which may still grow. */
   push(text: string): void {

@@ -24,6 +24,12 @@ class Adapters {
     return this.fitting.find((one) => one.id === settings.adapter?.id);
   }
 
+  /** What an answer of the loaded model with an adapter is called. */
+  nameWith(adapter: Pick<StoredAdapter, "name"> | undefined): string | undefined {
+    const name = model.choice?.name;
+    return adapter === undefined ? name : `${name} + ${adapter.name}`;
+  }
+
   /** What requests are told. */
   get choices(): AdapterChoice[] {
     const { chosen } = this;

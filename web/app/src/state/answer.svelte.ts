@@ -1,9 +1,17 @@
 // Answers that are being written or wait for their turn: asks the model, shows and saves what comes, and says how it ended. The model
 // answers one request at a time, so later ones queue here, each in its own conversation.
 
-import type { CanvasToken, GenerateEvent, GenerateOptions, MediaEvent, DenoisingStep } from "rullama";
+import type {
+  AdapterChoice,
+  CanvasToken,
+  DenoisingStep,
+  GenerateEvent,
+  GenerateOptions,
+  MediaEvent,
+  ModelApi,
+} from "rullama";
 import type { Attached, Attachment } from "../lib/attachments.js";
-import { toMessages, tooOld, type Turn } from "../lib/conversation.js";
+import { branch, toMessages, tooOld, type Turn } from "../lib/conversation.js";
 import { codeOf, describe, titleOf } from "../lib/failures.js";
 import { FIELDS, type FieldName } from "../lib/options.js";
 import { plain } from "../lib/markdown.js";
@@ -32,6 +40,17 @@ interface Wish {
   leaveOut?: (path: Turn[]) => Promise<number>;
   /** Leave out all attachments. */
   withoutMedia?: boolean;
+  /** An answer to go on with where it stopped, in place of a new one. */
+  continued?: Turn;
+  /** Who answers, in place of the loaded model with the chosen adapter. */
+  by?: Answerer;
+}
+
+/** A model that answers, with its adapters. */
+export interface Answerer {
+  api: ModelApi;
+  name: string;
+  adapters: AdapterChoice[];
 }
 
 /** An answer that is being written or waits. */
@@ -157,15 +176,39 @@ class Answer {
     return this.again(turn, { withoutMedia: true });
   }
 
+  /** Whether an answer that ended early can go on where it stopped. Thoughts, tools and media cannot be part of that. */
+  continues(turn: Turn): boolean {
+    const { finish, role, content, toolCalls, badCalls } = turn;
+    const early = finish === undefined || finish === "cancelled" || finish === "length" || finish === "failed";
+    if (!early || role !== "assistant" || content === "" || toolCalls?.length || badCalls?.length) return false;
+    if (!model.chats || model.info?.kind !== "decoder" || this.of(turn.conversation).length > 0) return false;
+    const path = branch(chats().turns, turn.parent).slice(turn.leftOut ?? 0);
+    return turn.mediaLeftOut === true || !path.some(({ attachments }) => attachments?.length);
+  }
+
+  /** Goes on with an answer that ended early. */
+  async continue(turn: Turn): Promise<void> {
+    const asked = chats().turns[turn.parent ?? ""];
+    const updated = chats().list.find((one) => one.id === turn.conversation)?.updated ?? 0;
+    // An answer without an end may be another tab's, which saves it again and again.
+    if (turn.finish === undefined && Date.now() - updated < 2 * SAVE_MS) return notices.show(t("turn.writing"));
+    if (asked && this.continues(turn)) await this.#to(asked, { continued: turn });
+  }
+
+  /** Answers a message again by another model or adapter; gives the new answer's turn as soon as it is there. */
+  compare(asked: Turn, by: Answerer): Promise<Turn | undefined> {
+    return new Promise((resolve) => void this.#to(asked, { by }, resolve).then(() => resolve(undefined)));
+  }
+
   /** Queues an answer; its turn is there at once, so that the next message can follow it. */
-  async #to(asked: Turn, wish: Wish = {}): Promise<void> {
+  async #to(asked: Turn, wish: Wish = {}, queued: (turn: Turn) => void = () => {}): Promise<void> {
     const { conversation } = asked;
     const job = $state<Job>({ turn: "", conversation, asked: asked.id, phase: "queued", stopping: false });
     this.jobs.push(job);
     const stop = new AbortController();
     let turn: Turn;
     try {
-      turn = await chats().add({ role: "assistant", content: "", conversation }, asked.id);
+      turn = wish.continued ?? (await chats().add({ role: "assistant", content: "", conversation }, asked.id));
     } catch (error) {
       this.jobs = this.jobs.filter((one) => one !== job);
       notices.show(t("save.answer", { reason: describe(error).detail ?? t("save.storage") }));
@@ -175,6 +218,7 @@ class Answer {
     this.#stops.set(turn.id, stop);
     if (job.stopping) stop.abort();
     chats().writing.set(turn.id, turn);
+    queued(turn);
     const before = this.#last;
     const done = (async () => {
       await untilAborted(before, stop.signal);
@@ -205,31 +249,33 @@ class Answer {
 
   /** Writes an answer to a turn, in its own conversation: another one may be shown by now. */
   async #write(job: Job, turn: Turn, asked: Turn, wish: Wish, signal: AbortSignal): Promise<void> {
-    const { api, choice } = model;
+    const { by, continued } = wish;
+    const { api } = by ?? model;
     let path: Turn[] = [];
     try {
       if (signal.aborted) throw new DOMException("stopped before it began", "AbortError");
       if (!api) throw Object.assign(new Error(t("bar.noModel")), { code: "freed" });
-      const adapter = adapters.chosen?.name;
-      turn.model = adapter === undefined ? choice?.name : `${choice?.name} + ${adapter}`;
+      turn.model = by?.name ?? adapters.nameWith(adapters.chosen);
       const history = await chats().history(asked);
       path = history.path;
       const before = path.findLast((one) => one.role === "assistant");
-      const leftOut = wish.leaveOut ? await wish.leaveOut(path) : (before?.leftOut ?? 0);
+      const leftOut = wish.leaveOut ? await wish.leaveOut(path) : ((continued ?? before)?.leftOut ?? 0);
       if (leftOut > 0) turn.leftOut = leftOut;
       const shown = path.slice(leftOut);
       const attached = shown.some(({ attachments = [] }) => attachments.length > 0);
-      if (attached && (wish.withoutMedia || before?.mediaLeftOut || model.media === "none")) turn.mediaLeftOut = true;
+      if (attached && (wish.withoutMedia || before?.mediaLeftOut || (!by && model.media === "none")))
+        turn.mediaLeftOut = true;
       notices.speak(t("spoken.answering"));
-      const system = history.system ?? (settings.system || model.info?.system);
+      const system = history.system ?? (settings.system || api.info.system);
       const blobs = turn.mediaLeftOut ? new Map<string, Blob>() : await this.#blobs(shown);
       const messages = toMessages(shown, { system, images: settings.images, blobs });
+      if (continued) messages.push({ role: "assistant", content: turn.content, prefix: true });
       job.phase = blobs.size > 0 ? "media" : "reading";
-      turn.settings = this.#settings();
+      turn.settings = this.#settings(api, wish);
       job.begun = performance.now();
-      await this.#follow(job, turn, api.chat(messages, this.#options(signal)));
+      await this.#follow(job, turn, api.chat(messages, this.#options(api, wish, signal)), continued !== undefined);
     } catch (error) {
-      await this.#failed(turn, error, path);
+      await this.#failed(turn, error, path, by !== undefined);
     } finally {
       // What looks finished is kept, whatever happens to the tab.
       await chats()
@@ -253,30 +299,33 @@ class Answer {
   }
 
   /** The settings that count: what is set, or else what the model brings. */
-  #settings(): NonNullable<Turn["settings"]> {
+  #settings({ info }: ModelApi, wish: Wish): NonNullable<Turn["settings"]> {
     const known: Partial<Record<FieldName, number>> = {};
     for (const { name } of FIELDS) {
-      const value = settings.sampling[name] ?? model.info?.defaults[name];
+      const value = settings.sampling[name] ?? info.defaults[name];
       if (typeof value === "number" && name !== "seed") known[name] = value;
     }
-    return { ...known, think: settings.think && model.info?.thinking === true };
+    return { ...known, think: settings.think && info.thinking && !wish.continued };
   }
 
-  #options(signal: AbortSignal): GenerateOptions {
-    const think = settings.think && model.info?.thinking === true;
-    const { choices } = adapters;
+  #options({ info }: ModelApi, wish: Wish, signal: AbortSignal): GenerateOptions {
+    // What is continued has been thought about already.
+    const think = settings.think && info.thinking && !wish.continued;
+    const choices = wish.by?.adapters ?? adapters.choices;
     const adapted = choices.length > 0 ? { adapters: choices } : {};
     const options = { ...$state.snapshot(settings.sampling), think, ...adapted, signal };
-    if (model.info?.kind !== "diffusion") return options;
+    if (info.kind !== "diffusion") return options;
     // Words that change all the time are motion, too.
     const canvas = settings.watch && !matchMedia("(prefers-reduced-motion: reduce)").matches;
     return { ...options, ...$state.snapshot(settings.denoising), canvas };
   }
 
-  async #follow(job: Job, turn: Turn, events: AsyncIterable<GenerateEvent>): Promise<void> {
-    let content = "";
-    let thinking = "";
-    const spoken = new Sentences((sentence) => notices.speak(sentence));
+  async #follow(job: Job, turn: Turn, events: AsyncIterable<GenerateEvent>, continued: boolean): Promise<void> {
+    let content = continued ? turn.content : "";
+    let thinking = continued ? (turn.thinking ?? "") : "";
+    const before = continued ? (turn.usage?.answerTokens ?? 0) : 0;
+    const spoken = new Sentences((sentence) => notices.speak(sentence), plain(content).length);
+    for (const name of ["finish", "failure", "failureDetail", "needed"] as const) delete turn[name];
     const show = throttle(SHOW_MS, () => {
       turn.content = content;
       if (thinking) turn.thinking = thinking;
@@ -317,7 +366,7 @@ class Answer {
         else if (event.type === "bad_call") turn.badCalls = [...(turn.badCalls ?? []), event.raw];
         else if (event.type === "done") {
           turn.finish = event.finish;
-          turn.usage = event.usage;
+          turn.usage = { ...event.usage, answerTokens: before + event.usage.answerTokens };
         }
         show();
         save();
@@ -332,7 +381,7 @@ class Answer {
     else if (spoken.end(plain(content)) === 0) notices.speak(t("turn.empty"));
   }
 
-  async #failed(turn: Turn, error: unknown, path: readonly Turn[]): Promise<void> {
+  async #failed(turn: Turn, error: unknown, path: readonly Turn[], elsewhere: boolean): Promise<void> {
     const code = codeOf(error);
     turn.finish = code === "cancelled" ? "cancelled" : "failed";
     if (code === "cancelled") return;
@@ -344,7 +393,7 @@ class Answer {
       const sizes = await Promise.all(path.map((one) => this.#sizeOf(one))).catch(() => []);
       turn.needed = sizes.reduce((sum, size) => sum + size, 0);
     }
-    if (model.api && (code === "device_lost" || code === "freed")) model.drop(error);
+    if (model.api && !elsewhere && (code === "device_lost" || code === "freed")) model.drop(error);
   }
 }
 
