@@ -30,7 +30,7 @@ async function toJson(
 
 const stored = [
   {
-    conversation: conversation({ leaf: "a2", system: "be brief" }),
+    conversation: conversation({ leaf: "a2", system: "be brief", folder: "Work", pinned: true }),
     turns: [
       turn("q1", null, { content: "hi" }),
       turn("a2", "q1", {
@@ -44,6 +44,16 @@ const stored = [
     ],
   },
 ];
+
+test("a folder's name is cut to what is kept", async () => {
+  const file = await sample();
+  file.conversations[0]!.folder = `  ${"x".repeat(200)}`;
+  const [long] = await fromJson(JSON.stringify(file));
+  expect(long?.conversation.folder).toBe("x".repeat(100));
+  file.conversations[0]!.folder = 7;
+  await expect(fromJson(JSON.stringify(file))).rejects.toThrow(ImportError);
+});
+
 type Plain = Record<string, unknown>;
 const sample = async () =>
   JSON.parse(await toJson(stored)) as { conversations: (Plain & { turns: Plain[] })[] } & Plain;

@@ -82,7 +82,7 @@ test.describe("keyboard", () => {
   test("everything is reached in order, and focus is seen", async ({ app }) => {
     await app.getByRole("button", { name: "Try it now" }).waitFor();
     const order: string[] = [];
-    for (let step = 0; step < 12; step++) {
+    for (let step = 0; step < 13; step++) {
       await app.keyboard.press("Tab");
       const focus = await app.evaluate(() => {
         const one = document.activeElement;
@@ -101,6 +101,7 @@ test.describe("keyboard", () => {
       "Skip to content",
       "Search chats",
       "New chat",
+      "New folder",
       "Models",
       "Search",
       "Training",

@@ -55,6 +55,8 @@ export interface Conversation {
   system?: string;
   /** Whether it stays at the top of the list. */
   pinned?: boolean;
+  /** The name of the folder it is in. */
+  folder?: string;
   /** When it was deleted, while that can still be undone. */
   deleted?: number;
 }

@@ -9,6 +9,9 @@ import { ImportError, Splitter, type Piece } from "./split-json.js";
 
 export { ImportError } from "./split-json.js";
 
+/** Characters of a folder's name. */
+const MOST_FOLDER_NAME = 100;
+
 /** Conversations of a file, each as soon as it is whole. What is wrong may show at the end: then none of them counts. */
 export async function* imported(
   chunks: AsyncIterable<string>,
@@ -94,6 +97,7 @@ function conversation(value: unknown, number: number, newId: () => string, given
   const turns = raw.map((turn, index) => readTurn(turn, turnPlace(index), reading));
   refuseLoops(turns, where);
   const system = optional(from.system, string, at(where, "system"));
+  const folder = optional(from.folder, string, at(where, "folder"))?.trim().slice(0, MOST_FOLDER_NAME);
   const result: Conversation = {
     id,
     title: string(from.title, at(where, "title")).slice(0, 200) || t("common.untitled"),
@@ -101,6 +105,8 @@ function conversation(value: unknown, number: number, newId: () => string, given
     updated: time(from.updated, at(where, "updated")),
     leaf: known(from.leaf, at(where, "leaf")),
     ...(system === undefined ? {} : { system }),
+    ...(folder ? { folder } : {}),
+    ...(from.pinned === true ? { pinned: true } : {}),
   };
   return { conversation: result, turns, blobs };
 }

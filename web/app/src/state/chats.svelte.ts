@@ -203,6 +203,13 @@ export class Chats {
     await this.#change(this.current.id, { leaf: this.current.leaf });
   }
 
+  /** Shows the branch of a turn. */
+  async choose(turn: Turn): Promise<void> {
+    if (this.current?.id !== turn.conversation) return;
+    this.current.leaf = newestLeaf(this.turns, turn.id);
+    await this.#change(this.current.id, { leaf: this.current.leaf });
+  }
+
   /** Shows a turn that was found, on whatever branch it is: now, or as soon as its conversation is opened. */
   reveal(turn: Turn): void {
     this.#found = turn;
@@ -226,6 +233,11 @@ export class Chats {
 
   async pin(id: string, pinned: boolean): Promise<void> {
     await this.#change(id, { pinned });
+  }
+
+  /** Puts a conversation into a folder, or into none. */
+  async move(id: string, folder: string | undefined): Promise<void> {
+    await this.#change(id, { folder });
   }
 
   async setSystem(system: string | undefined): Promise<void> {
