@@ -1,6 +1,6 @@
 // The model on the GPU: one at a time. Loading, cancelling, losing and reloading it.
 
-import type { FitReport, ModelApi, ModelInfo, ModelSource, Progress } from "rullama";
+import type { FitReport, LoadOptions, ModelApi, ModelInfo, ModelSource, Progress } from "rullama";
 import { codeOf, describe, type Failure } from "../lib/failures.js";
 import { holdLoaded } from "../lib/loaded-lock.js";
 import { engine } from "./engine.svelte.js";
@@ -52,14 +52,9 @@ class Model {
     this.failure = undefined;
     this.progress = undefined;
     this.loading = true;
-    const { context, cache, keep } = settings;
+    const { keep } = settings;
     try {
-      const api = await engine().load(choice.source, {
-        context,
-        cache,
-        keep,
-        draft: draftOf(choice),
-        projector: choice.projector?.source,
+      const api = await this.loadBeside(choice, {
         signal: abort.signal,
         onProgress: (progress) => {
           if (this.#abort === abort) this.progress = progress;
@@ -81,6 +76,23 @@ class Model {
         this.progress = undefined;
       }
     }
+  }
+
+  /** Loads a model as the settings say, beside the one that is there; who calls this owns it. */
+  loadBeside(choice: Choice, options: Pick<LoadOptions, "signal" | "onProgress">): Promise<ModelApi> {
+    const { context, cache, keep } = settings;
+    const { source, projector } = choice;
+    const draft = draftOf(choice);
+    return engine().load(source, { context, cache, keep, draft, projector: projector?.source, ...options });
+  }
+
+  /** Takes over a model that was loaded beside the one that is there. */
+  async adopt(choice: Choice, api: ModelApi): Promise<void> {
+    await this.unload();
+    this.choice = choice;
+    this.failure = undefined;
+    this.#ready(api, choice, false);
+    this.#loadedWith = wishes(choice, api.info);
   }
 
   #ready(api: ModelApi, choice: Choice, kept: boolean): void {
