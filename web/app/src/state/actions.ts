@@ -26,7 +26,8 @@ export async function perform(action: Action, turn?: Turn, retry?: () => unknown
       return location.reload();
     case "reload_model":
       if (model.api !== undefined || (await model.reload())) {
-        if (turn) await answer.again(turn);
+        // What was written before the model was lost is not written again.
+        if (turn) await (answer.continues(turn) ? answer.continue(turn) : answer.again(turn));
       } else if (!model.failure && !model.choice) go("models");
       return;
     case "answer_without_oldest":
