@@ -1,6 +1,6 @@
 // Choosing and loading models, what is stored, the device page.
 import { en } from "../../app/src/text/en/index.ts";
-import { change, DEMO, expect, start, test, letPersist } from "./fixture.ts";
+import { barriers, change, DEMO, expect, start, test, letPersist } from "./fixture.ts";
 
 const SERVED = [
   ...DEMO,
@@ -136,4 +136,38 @@ test("the theme follows the system until it is switched", async ({ app }) => {
   await expect.poll(ground).toBe("rgb(23, 22, 20)");
   await app.reload();
   expect(await ground()).toBe("rgb(23, 22, 20)");
+});
+
+test.describe("a device that is too small", () => {
+  test.use({ fake: { served: DEMO, verdict: "too-large", warnings: ["It takes more than there is."] } });
+  test("loads nothing with one click, and says why", async ({ app }) => {
+    await app.getByRole("button", { name: "Try it now" }).click();
+    await expect(app.getByText("Too large for this GPU")).toBeVisible();
+    await expect(app.getByText("It takes more than there is.")).toBeVisible();
+    expect(await app.evaluate(() => window.fake?.loads)).toBeUndefined();
+    await app.getByRole("button", { name: "Load anyway" }).click();
+    await expect(app.getByRole("textbox", { name: "Message" })).toBeVisible();
+  });
+});
+
+test.describe("an iPhone", () => {
+  test.use({ fake: { served: DEMO, verdict: "tight" } });
+  test("is told about installing, and asked before a model that may not fit is loaded", async ({ app }) => {
+    await app.addInitScript(() => {
+      Object.defineProperty(navigator, "userAgent", {
+        value: "Mozilla/5.0 (iPhone; CPU iPhone OS 26_0 like Mac OS X)",
+      });
+    });
+    await app.reload();
+    const hint = app.getByRole("note", { name: "Install the app" });
+    await expect(hint).toContainText("Add to Home Screen");
+    expect(await barriers(app)).toEqual([]);
+    await hint.getByRole("button", { name: "Dismiss" }).click();
+    await expect(hint).toHaveCount(0);
+    await app.reload();
+    await app.getByRole("button", { name: "Try it now" }).click();
+    await expect(app.getByText("May just fit this GPU")).toBeVisible();
+    await expect(hint).toHaveCount(0);
+    expect(await app.evaluate(() => window.fake?.loads)).toBeUndefined();
+  });
 });

@@ -56,6 +56,8 @@ export interface Settings {
   prompts: Prompt[];
   /** Let the model name chats after their first answer. */
   titles: boolean;
+  /** Say on iPhones and iPads that the app can be installed, until that was read. */
+  installHint: boolean;
   /** Load the model that was used last when the app starts. */
   autoload: boolean;
   /** The adapter that chats answer with, where the model has it, and how much of it. */
@@ -87,6 +89,7 @@ export const defaults = (): Settings => ({
   diagrams: false,
   folders: [],
   prompts: [],
+  installHint: true,
 });
 
 /** Settings of a stored text; what makes no sense in it is replaced by defaults. */
@@ -117,6 +120,7 @@ export function parse(text: string | null): Settings {
   }
   if (Array.isArray(from.prompts)) settings.prompts = from.prompts.slice(0, MOST_PROMPTS).flatMap(readPrompt);
   if (Array.isArray(from.presets)) settings.presets = from.presets.slice(0, MOST_PRESETS).flatMap(readPreset);
+  if (typeof from.installHint === "boolean") settings.installHint = from.installHint;
   if (typeof from.autoload === "boolean") settings.autoload = from.autoload;
   if (from.cache === "f32" || from.cache === "q8") settings.cache = from.cache;
   // Settings of version 0.6 have the key `pictures`.

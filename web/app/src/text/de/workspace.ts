@@ -57,4 +57,9 @@ export const workspace: Translation<typeof source> = {
     "Behalte eine der Antworten, um den Chat fortzusetzen. Die andere bleibt als alternative Version erhalten.",
   "compare.failed": "Das zweite Modell konnte nicht geladen werden. {reason}",
   "offline.banner": "Du bist offline. Chats und heruntergeladene Modelle funktionieren weiterhin.",
+  "models.reading": "Modelle werden gesucht…",
+  "chat.opening": "Chat wird geöffnet…",
+  "install.label": "App installieren",
+  "install.ios":
+    "Safari löscht heruntergeladene Modelle womöglich nach einer Woche ohne Besuch. Damit sie bleiben, tippe auf „Teilen“ und dann auf „Zum Home-Bildschirm“.",
 };

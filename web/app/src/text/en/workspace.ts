@@ -53,4 +53,9 @@ export const workspace = {
   "compare.choose": "Keep one of the answers to continue the chat. The other one stays as an alternative version.",
   "compare.failed": "The second model could not be loaded. {reason}",
   "offline.banner": "You are offline. Chats and downloaded models still work.",
+  "models.reading": "Looking for models…",
+  "chat.opening": "Opening chat…",
+  "install.label": "Install the app",
+  "install.ios":
+    "Safari may delete downloaded models after a week without a visit. To keep them, tap Share, then “Add to Home Screen”.",
 } as const;

@@ -54,4 +54,9 @@ export const workspace: Translation<typeof source> = {
   "compare.choose": "チャットを続けるには、どちらかの回答を採用してください。もう一方は別のバージョンとして残ります。",
   "compare.failed": "2 つ目のモデルを読み込めませんでした。{reason}",
   "offline.banner": "オフラインです。チャットとダウンロード済みのモデルは引き続き使えます。",
+  "models.reading": "モデルを探しています…",
+  "chat.opening": "チャットを開いています…",
+  "install.label": "アプリをインストール",
+  "install.ios":
+    "Safari は、1 週間アクセスがないとダウンロードしたモデルを削除することがあります。残しておくには、共有ボタンから「ホーム画面に追加」をタップしてください。",
 };
