@@ -58,6 +58,61 @@ for (const [name, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE, 
   }
 }
 
+test.describe("states", { tag: "@slow" }, () => {
+  const diagram = "```mermaid\ngraph LR\n  A[Prompt] --> B[Prefill]\n  B --> C[Decode]\n  C -->|next token| C\n```";
+  const answers = {
+    "demo:latest": `A short answer.\n\n${diagram}`,
+    "other:latest": "A **longer** answer.\n\n- one\n- two",
+  };
+  const served = [...DEMO, { name: "other:latest", size: 1e9 }];
+  for (const [name, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE })) {
+    for (const scheme of ["light", "dark"] as const) {
+      test.describe(`${name}, ${scheme}`, () => {
+        test.use({ viewport, scheme, fake: { served, answers } });
+        test("empty, busy and offline pages and answers side by side", async ({ app, context }) => {
+          const folder = process.env["SCREENSHOTS"];
+          const check = async (place: string) => {
+            if (folder) await app.screenshot({ path: join(folder, `${place}-${name}-${scheme}.png`) });
+            expect(await barriers(app), place).toEqual([]);
+            expect(await overflow(app), place).toBe(0);
+          };
+          const go = (hash: string) => app.evaluate((to) => (location.hash = to), hash);
+          await go("#/storage");
+          await app.getByText("No models stored yet.").waitFor();
+          await check("storage-empty");
+          await go("#/training");
+          await app.getByText("Adapters you train or import appear here.").waitFor();
+          await check("training-empty");
+          await go("#/");
+          await change(app, { loadStep: 1000 });
+          await app.getByRole("button", { name: "Try it now" }).click();
+          await app.getByText("Loading demo:latest").last().waitFor();
+          await check("welcome-loading");
+          await change(app, { loadStep: 1 });
+          await app.getByRole("textbox", { name: "Message" }).waitFor({ timeout: 60_000 });
+          await check("welcome-ready");
+          await say(app, "Draw how a model answers");
+          await app.getByRole("button", { name: "Show diagram" }).click();
+          await app.getByRole("img", { name: "Mermaid diagram" }).waitFor();
+          await check("diagram");
+          await app.getByRole("button", { name: "Compare with another model" }).click();
+          const dialog = app.getByRole("dialog", { name: "Compare answers" });
+          await dialog.getByText("Both models are kept", { exact: false }).waitFor();
+          await check("compare-dialog");
+          await dialog.getByRole("button", { name: "Compare" }).click();
+          await app.getByRole("region", { name: "other:latest" }).getByText("A longer answer.").waitFor();
+          await app.getByRole("button", { name: "Keep this answer" }).last().waitFor();
+          await check("compare");
+          await app.getByRole("button", { name: "Keep this answer" }).first().click();
+          await context.setOffline(true);
+          await app.getByText("You are offline.", { exact: false }).waitFor();
+          await check("offline");
+        });
+      });
+    }
+  }
+});
+
 test.describe("phone", () => {
   test.use({ viewport: PHONE, fake: { served: DEMO } });
   test("conversations are in a drawer", async ({ app }) => {

@@ -18,11 +18,14 @@ test("the app starts offline after a first visit, conversations included", async
   await context.setOffline(true);
   await app.reload();
   await expect(app.getByRole("article").last()).toContainText("You said: Before the tunnel");
+  await expect(app.getByText("You are offline. Chats and downloaded models still work.")).toBeVisible();
   await say(app, "In the tunnel");
   const broken = await app.evaluate(() =>
     performance.getEntriesByType("resource").filter((one) => (one as PerformanceResourceTiming).responseStatus >= 400),
   );
   expect(broken).toEqual([]);
+  await context.setOffline(false);
+  await expect(app.getByText("You are offline.", { exact: false })).toHaveCount(0);
 });
 
 test("the manifest and the icons are there", async ({ app, server }) => {

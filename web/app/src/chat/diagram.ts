@@ -49,9 +49,11 @@ async function show(frame: Element): Promise<void> {
   place.textContent = t("diagram.drawing");
   frame.append(place);
   const { color: fg, backgroundColor: bg } = getComputedStyle(document.body);
+  // What the library would mix of these two is too faint to be read.
+  const { color: muted } = getComputedStyle(pre.previousElementSibling ?? pre);
   try {
     if (source.length > MOST_TEXT) throw new Error(t("diagram.long"));
-    const picture = image(await drawn({ source, colours: { bg, fg } }));
+    const picture = image(await drawn({ source, colours: { bg, fg, muted, line: muted, border: muted } }));
     await picture.decode();
     if (!place.isConnected) return;
     place.replaceChildren(picture);

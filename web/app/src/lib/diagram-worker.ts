@@ -5,7 +5,7 @@ import { renderMermaid } from "beautiful-mermaid";
 
 export interface DiagramRequest {
   source: string;
-  colours: { bg: string; fg: string };
+  colours: { bg: string; fg: string; muted: string; line: string; border: string };
 }
 
 export type DiagramReply = { svg: string } | { error: string };
