@@ -16,8 +16,9 @@ const ALWAYS: [(HeaderName, &str); 6] = [
     (header::REFERRER_POLICY, "no-referrer"),
 ];
 
-/// What a page may load: its own scripts and wasm; models also from other servers.
-const PAGE_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self' blob:; \
+/// What a page may load: its own scripts and wasm; models also from other servers. The hash is that of the frame of the app's sandbox.
+const PAGE_POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval' \
+    'sha256-BRbGAi+wjla/WhyJiPRqOOYuZTc8veKvHLYsMNNxYd0='; worker-src 'self' blob:; \
     style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self'; \
     connect-src 'self' https: http://127.0.0.1:* http://localhost:*; manifest-src 'self'; base-uri 'none'; \
     form-action 'none'; frame-ancestors 'none'";
