@@ -1,0 +1,135 @@
+// Tools of MCP servers that the user added, over streamable HTTP. Fetched with the first server: the protocol's own SDK is large.
+
+import { Client, type ClientOptions } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport, StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
+import type { JsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
+import { config } from "zod/v4";
+
+// The page's policy forbids making programs of texts, which is how this one is otherwise quick.
+config({ jitless: true });
+
+/** A server, as the user added it. */
+export interface McpServer {
+  id: string;
+  name: string;
+  url: string;
+  /** A bearer token, sent to this server alone. */
+  token?: string;
+}
+
+/** A tool that a server offers. */
+export interface McpTool {
+  name: string;
+  description: string;
+  parameters: Record<string, unknown>;
+}
+
+export type McpProblem = "unreachable" | "unauthorized" | "refused";
+
+/** Why a server cannot be used. */
+export class McpError extends Error {
+  override name = "McpError";
+
+  constructor(
+    readonly reason: McpProblem,
+    readonly detail: string,
+  ) {
+    super(detail);
+  }
+}
+
+/** Servers and tools are not trusted: more than this is not read. */
+const MOST_TOOLS = 64;
+const MOST_PAGES = 10;
+const MOST_DESCRIPTION = 2000;
+
+const opened = new Map<string, Promise<Client>>();
+const keyOf = ({ url, token }: McpServer) => JSON.stringify([url, token]);
+
+function unchecked<T>(): JsonSchemaValidator<T> {
+  return (input) => ({ valid: true, data: input as T, errorMessage: undefined });
+}
+
+async function connect({ url, token }: McpServer): Promise<Client> {
+  // Results are shown to the model as text, so their schemas need not be checked.
+  const jsonSchemaValidator: NonNullable<ClientOptions["jsonSchemaValidator"]> = { getValidator: unchecked };
+  const client = new Client({ name: "rullama", version: "1" }, { jsonSchemaValidator });
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: {
+      credentials: "omit",
+      redirect: "error",
+      referrerPolicy: "no-referrer",
+      ...(token ? { headers: { authorization: `Bearer ${token}` } } : {}),
+    },
+  });
+  // Its type allows an undefined session where the interface does not.
+  await client.connect(transport as Parameters<Client["connect"]>[0]);
+  return client;
+}
+
+/** Runs something with a server's client; one whose session has ended is opened again, once. */
+async function using<T>(server: McpServer, work: (client: Client) => Promise<T>): Promise<T> {
+  const key = keyOf(server);
+  const known = opened.has(key);
+  const connecting = opened.get(key) ?? connect(server);
+  opened.set(key, connecting);
+  try {
+    return await work(await connecting);
+  } catch (error) {
+    const gone = error instanceof StreamableHTTPError || error instanceof TypeError;
+    if (gone) {
+      opened.delete(key);
+      void connecting.then((client) => client.close()).catch(() => {});
+    } else await connecting.catch(() => opened.delete(key));
+    // Servers answer 404 to sessions that they have forgotten.
+    if (known && error instanceof StreamableHTTPError && error.code === 404) return using(server, work);
+    throw problemOf(error);
+  }
+}
+
+function problemOf(error: unknown): unknown {
+  const detail = error instanceof Error ? error.message : String(error);
+  if (error instanceof UnauthorizedError) return new McpError("unauthorized", detail);
+  if (error instanceof StreamableHTTPError) {
+    return new McpError(error.code === 401 || error.code === 403 ? "unauthorized" : "refused", detail);
+  }
+  return error instanceof TypeError ? new McpError("unreachable", detail) : error;
+}
+
+/** The tools that a server offers. */
+export function listTools(server: McpServer, signal?: AbortSignal): Promise<McpTool[]> {
+  return using(server, async (client) => {
+    const found: McpTool[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < MOST_PAGES && found.length < MOST_TOOLS; page++) {
+      const { tools, nextCursor } = await client.listTools(cursor ? { cursor } : {}, signal ? { signal } : {});
+      for (const { name, description = "", inputSchema } of tools) {
+        found.push({ name, description: description.slice(0, MOST_DESCRIPTION), parameters: { ...inputSchema } });
+      }
+      if (!nextCursor) break;
+      cursor = nextCursor;
+    }
+    return found.slice(0, MOST_TOOLS);
+  });
+}
+
+/** Calls a tool; gives its text. Addresses, images and other things in a result are named, never fetched. */
+export function callTool(
+  server: McpServer,
+  name: string,
+  input: Record<string, unknown>,
+  { signal, timeout }: { signal?: AbortSignal; timeout: number },
+): Promise<string> {
+  return using(server, async (client) => {
+    const options = { timeout, ...(signal ? { signal } : {}) };
+    const result = await client.callTool({ name, arguments: input }, undefined, options);
+    const content = (Array.isArray(result.content) ? result.content : []) as { type: string; text?: unknown }[];
+    const parts = content.map((one) => (typeof one.text === "string" ? one.text : `[${one.type}]`));
+    const { structuredContent } = result;
+    const text =
+      parts.length > 0 || structuredContent === undefined ? parts.join("\n") : JSON.stringify(structuredContent);
+    if (result.isError) throw new Error(text || "the tool failed");
+    return text;
+  });
+}
