@@ -21,6 +21,8 @@ function fingerprint(text: string): string {
 
 /** Where files with hashed names are; one that this build does not know may be another build's. */
 const ASSETS = new URL("assets/", self.registration.scope).pathname;
+/** Large files that few need: not fetched with the rest, but kept from their first use on. */
+const LATER = /\/assets\/(?:(?:pdf|mcp)[.-][^/]*|[^/]*\.bcmap)$/u;
 const address = (path: string) => new URL(path, self.registration.scope).href;
 const known = new Set(FILES.map((file) => address(file.url)));
 
@@ -84,7 +86,11 @@ async function page(request: Request): Promise<Response> {
 
 async function file(request: Request, key: string): Promise<Response> {
   const cache = await caches.open(CACHE);
-  return (await cache.match(key)) ?? (await otherBuilds(key)) ?? fetch(request);
+  const kept = (await cache.match(key)) ?? (await otherBuilds(key));
+  if (kept) return kept;
+  const fresh = await fetch(request);
+  if (fresh.ok && LATER.test(key)) await cache.put(key, fresh.clone());
+  return fresh;
 }
 
 self.addEventListener("install", (event) => event.waitUntil(fill()));

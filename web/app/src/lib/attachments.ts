@@ -1,36 +1,42 @@
-// Images, audio and video of messages. Their bytes are in a store of their own: what lists or searches turns must not read them.
+// Images, audio, video and documents of messages. Their bytes are in a store of their own: what lists or searches turns must not read them.
 
 import type { ContentPart, ImageTokens } from "rullama";
 import { t } from "../text/index.svelte.js";
+import { AttachmentError, documentText, isDocument, MOST_BYTES } from "./document-text.js";
+
+export { AttachmentError, MOST_BYTES } from "./document-text.js";
 
 /** What a turn knows of an attachment. */
 export interface Attachment {
   id: string;
-  kind: "image" | "audio" | "video";
+  kind: "image" | "audio" | "video" | "document";
   name: string;
 }
+
+/** Whether an attachment is read by the model's encoders; the text of a document is not. */
+export const isMedia = ({ kind }: Attachment): boolean => kind !== "document";
 
 /** An attachment with its bytes. */
 export interface Attached extends Attachment {
   blob: Blob;
 }
 
-/** What a conversation can bear in its database; photographs have a few megabytes. */
-export const MOST_BYTES = 20_000_000;
-
-/** Why a file cannot be attached, for a person. */
-export class AttachmentError extends Error {
-  override name = "AttachmentError";
-}
-
-export function kindOf(type: string): Attachment["kind"] | undefined {
-  const [kind] = type.split("/");
-  return kind === "image" || kind === "audio" || kind === "video" ? kind : undefined;
+export function kindOf(file: Pick<File, "name" | "type">): Attachment["kind"] | undefined {
+  const [kind] = file.type.split("/");
+  // Systems take TypeScript for a video's transport stream.
+  const isCode = /\.(?:ts|mts)$/iu.test(file.name) && file.type !== "video/mp4";
+  if (!isCode && (kind === "image" || kind === "audio" || kind === "video")) return kind;
+  return isDocument(file) ? "document" : undefined;
 }
 
 /** Reads a file that was picked, dropped, pasted or recorded: it may be changed or deleted before the message is sent. */
 export async function attach(file: File): Promise<Attached> {
-  const kind = kindOf(file.type);
+  const kind = kindOf(file);
+  // Its text is kept in place of the file: that is what the model reads and what citations lead to.
+  if (kind === "document") {
+    const blob = new Blob([await documentText(file)], { type: "text/plain" });
+    return { id: crypto.randomUUID(), kind, name: file.name, blob };
+  }
   if (!kind) throw new AttachmentError(t("attach.notMedia", { name: file.name }));
   if (file.size === 0) throw new AttachmentError(t("attach.empty", { name: file.name }));
   if (file.size > MOST_BYTES) throw new AttachmentError(t("attach.tooLarge", { name: file.name }));
@@ -57,7 +63,7 @@ async function decodable(blob: Blob): Promise<boolean> {
 
 /** What the model gets: images and audio before the words about them. */
 export function partsOf(attachments: readonly Attached[], text: string, tokens?: ImageTokens): ContentPart[] {
-  const parts = attachments.map(({ kind, blob }): ContentPart => {
+  const parts = attachments.filter(isMedia).map(({ kind, blob }): ContentPart => {
     if (kind === "image") return { type: "image", image: blob, ...(tokens ? { tokens } : {}) };
     return kind === "audio" ? { type: "audio", audio: blob } : { type: "video", video: blob };
   });

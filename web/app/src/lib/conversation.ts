@@ -3,9 +3,35 @@
 import type { ErrorCode, Finish, Message, ImageTokens, ToolCall, Usage } from "rullama";
 import { t } from "../text/index.svelte.js";
 import type { FieldName } from "./options.js";
-import { partsOf, type Attached, type Attachment } from "./attachments.js";
+import { isMedia, partsOf, type Attached, type Attachment } from "./attachments.js";
+import { documentBlock } from "./excerpts.js";
 
 export type Role = "user" | "assistant" | "tool";
+
+/** A call of a tool that was run, with what came of it. */
+export interface ToolRun extends ToolCall {
+  result: string;
+  isError?: boolean;
+}
+
+/** What a model wrote before it called tools, and the calls. */
+export interface Step {
+  content: string;
+  thinking?: string;
+  calls: ToolRun[];
+}
+
+/** A passage that a model was shown. */
+export interface Source {
+  /** The document's name. */
+  name: string;
+  text: string;
+  page?: number;
+  /** The attachment or the document of a collection, and the place of the passage in its text. */
+  document?: string;
+  start?: number;
+  end?: number;
+}
 
 export interface Turn {
   id: string;
@@ -17,6 +43,12 @@ export interface Turn {
   attachments?: Attachment[];
   thinking?: string;
   toolCalls?: ToolCall[];
+  /** Calls of tools that were run before this answer was written, with what was written in between. */
+  steps?: Step[];
+  /** Passages of documents that the model was shown, in the order of their numbers. */
+  sources?: Source[];
+  /** How these were found. */
+  searched?: "meaning" | "keywords";
   /** Calls of tools that could not be read, as they were written. */
   badCalls?: string[];
   toolName?: string;
@@ -53,6 +85,12 @@ export interface Conversation {
   leaf: string | null;
   /** Its own system prompt; the default one where absent. */
   system?: string;
+  /** Tools that it offers to the model; those of the settings where absent. */
+  tools?: string[];
+  /** Tools that may run here without asking. */
+  allowedTools?: string[];
+  /** Collections whose documents the model may be shown. */
+  collections?: string[];
   /** Whether it stays at the top of the list. */
   pinned?: boolean;
   /** The name of the folder it is in. */
@@ -121,26 +159,48 @@ interface Shown {
   images?: ImageTokens;
   /** The bytes of attachments, by their ids. */
   blobs?: ReadonlyMap<string, Blob>;
+  /** Texts of documents that are shown in full, by the ids of attachments. */
+  documents?: ReadonlyMap<string, string>;
+  /** Passages of other documents, which the last message is about. */
+  excerpts?: string;
 }
 
 /** What the model is shown. Thoughts of earlier turns are not: models were not trained to see them. */
-export function toMessages(path: readonly Turn[], { system, images, blobs }: Shown = {}): Message[] {
+export function toMessages(path: readonly Turn[], shown: Shown = {}): Message[] {
+  const { system, images, blobs, documents, excerpts } = shown;
+  const asked = path.findLast((turn) => turn.role === "user");
   const messages: Message[] = [];
   if (system !== undefined) messages.push({ role: "system", content: system.trim() === "" ? "" : system });
   for (const turn of path) {
+    for (const step of turn.steps ?? []) messages.push(...stepMessages(step));
     if (turn.role === "assistant" && turn.content === "" && !turn.toolCalls?.length) continue;
-    const attached = (turn.attachments ?? []).flatMap((one): Attached[] => {
+    const attached = (turn.attachments ?? []).filter(isMedia).flatMap((one): Attached[] => {
       const blob = blobs?.get(one.id);
       return blob ? [{ ...one, blob }] : [];
     });
+    const whole = (turn.attachments ?? []).flatMap(({ id, name }) => {
+      const text = documents?.get(id);
+      return text === undefined ? [] : [documentBlock(name, text)];
+    });
+    const parts = [...whole, turn === asked ? (excerpts ?? "") : "", turn.content];
+    const text = parts.filter((part) => part !== "").join("\n\n");
     messages.push({
       role: turn.role,
-      content: attached.length > 0 ? partsOf(attached, turn.content, images) : turn.content,
+      content: attached.length > 0 ? partsOf(attached, text, images) : text,
       ...(turn.toolCalls?.length ? { toolCalls: turn.toolCalls } : {}),
       ...(turn.toolName === undefined ? {} : { toolName: turn.toolName }),
     });
   }
   return messages;
+}
+
+/** A round of calls as the model saw it. */
+function stepMessages({ content, calls }: Step): Message[] {
+  const toolCalls = calls.map(({ name, arguments: given }) => ({ name, arguments: given }));
+  return [
+    { role: "assistant", content, toolCalls },
+    ...calls.map(({ name, result }): Message => ({ role: "tool", toolName: name, content: result })),
+  ];
 }
 
 /** How many of the oldest turns to leave out so that the rest has at most `room` tokens: whole exchanges, never the last question. */

@@ -22,8 +22,15 @@ export function toMarkdown({ title, created, system }: Conversation, path: reado
   for (const turn of path) {
     parts.push(`## ${oneLine(speaker(turn))}`);
     for (const { name } of turn.attachments ?? []) parts.push(`*${oneLine(name)}*`);
+    for (const { content, calls } of turn.steps ?? []) {
+      if (content) parts.push(content.trim());
+      for (const call of calls) parts.push(`\`\`\`json\n${JSON.stringify(call, null, 2)}\n\`\`\``);
+    }
     if (turn.thinking) parts.push(quoted(turn.thinking));
     if (turn.content) parts.push(turn.content.trim());
+    for (const [at, { name, page }] of (turn.sources ?? []).entries()) {
+      parts.push(`[${at + 1}] ${oneLine(name)}${page === undefined ? "" : `, ${t("document.page", { page })}`}`);
+    }
     for (const call of turn.toolCalls ?? []) parts.push(`\`\`\`json\n${JSON.stringify(call, null, 2)}\n\`\`\``);
   }
   return `${parts.join("\n\n")}\n`;
@@ -55,6 +62,8 @@ export async function toPage(conversation: Conversation, path: readonly Turn[], 
     const article = add(page.body, "article");
     add(article, "h2", speaker(turn));
     for (const one of turn.attachments ?? []) await attached(article, one, read, add);
+    for (const call of (turn.steps ?? []).flatMap(({ calls }) => calls))
+      add(article, "pre", JSON.stringify(call, null, 2));
     if (turn.role === "assistant") add(article, "div").append(page.importNode(render(turn.content), true));
     else add(article, "p", turn.content).className = "said";
   }

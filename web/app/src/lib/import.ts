@@ -1,7 +1,7 @@
 // Conversations of exported files: read with suspicion, checked field by field, and with ids of their own.
 
 import { MOST_BYTES, toBlob, type Attachment } from "./attachments.js";
-import type { Conversation, Turn } from "./conversation.js";
+import type { Conversation, Source, Step, ToolRun, Turn } from "./conversation.js";
 import type { Stored, StoredBlob } from "./database.js";
 import { FORMAT, VERSION } from "./export.js";
 import { t } from "../text/index.svelte.js";
@@ -155,6 +155,12 @@ function readTurn(from: Fields, where: Place, reading: Reading): Turn {
       };
     });
   }
+  if (from.steps !== undefined) {
+    turn.steps = list(from.steps, at(where, "steps")).map((value) => readStep(value, at(where, "steps")));
+  }
+  if (from.sources !== undefined) {
+    turn.sources = list(from.sources, at(where, "sources")).map((value) => readSource(value, at(where, "sources")));
+  }
   if (turn.role === "assistant") {
     const finishes = ["stop", "length", "context", "cancelled", "failed"] as const;
     turn.finish = from.finish === undefined ? "cancelled" : oneOf(from.finish, finishes, at(where, "finish"));
@@ -162,10 +168,39 @@ function readTurn(from: Fields, where: Place, reading: Reading): Turn {
   return turn;
 }
 
+function readStep(value: unknown, where: Place): Step {
+  const from = fields(value, where);
+  const thinking = optional(from.thinking, string, where);
+  return {
+    content: string(from.content, where),
+    ...(thinking === undefined ? {} : { thinking }),
+    calls: list(from.calls, where).map((one): ToolRun => {
+      const call = fields(one, where);
+      return {
+        name: string(call.name, where),
+        arguments: plain(fields(call.arguments, where)) as Fields,
+        result: string(call.result, where),
+        ...(call.isError === true ? { isError: true } : {}),
+      };
+    }),
+  };
+}
+
+/** What was cited; the document itself has another id here, if it is here at all. */
+function readSource(value: unknown, where: Place): Source {
+  const from = fields(value, where);
+  const { page } = from;
+  return {
+    name: string(from.name, where),
+    text: string(from.text, where),
+    ...(typeof page === "number" && Number.isInteger(page) && page > 0 ? { page } : {}),
+  };
+}
+
 /** Only what is inside the file: an address elsewhere would tell others that it was opened. */
 function attachment(value: unknown, where: Place, { given, attach }: Reading): Attachment {
   const from = fields(value, at(where, "attachments"));
-  const kind = oneOf(from.kind, ["image", "audio", "video"], at(where, "attachments.kind"));
+  const kind = oneOf(from.kind, ["image", "audio", "video", "document"], at(where, "attachments.kind"));
   const name = string(from.name, at(where, "attachments.name"));
   const data = string(from.data, at(where, "attachments.data"));
   return { id: attach(given.get(data) ?? blobOf(data, where)), kind, name };
@@ -173,7 +208,7 @@ function attachment(value: unknown, where: Place, { given, attach }: Reading): A
 
 /** Bytes that are still text, as in files whose keys another program spelt in its own way. */
 function blobOf(data: string, where: Place): Blob {
-  if (!/^data:(image|audio|video)\/[\w.+-]+(;[^,]*)?;base64,[A-Za-z0-9+/]*={0,2}$/u.test(data)) {
+  if (!/^data:((image|audio|video)\/[\w.+-]+|text\/plain)(;[^,]*)?;base64,[A-Za-z0-9+/]*={0,2}$/u.test(data)) {
     throw new ImportError(t("import.notMedia", { where: where() }));
   }
   let blob: Blob;

@@ -28,7 +28,7 @@ const MOST_HEAD = 256;
 /** Where the elements of `conversations` are, and the fields of their turns' attachments. */
 const CONVERSATION_DEPTH = 2;
 const ATTACHMENT_DEPTH = 7;
-const DATA = /^data:((?:image|audio|video)\/[\w.+-]+(?:;[^,"\\]*)?);base64,$/u;
+const DATA = /^data:((?:(?:image|audio|video)\/[\w.+-]+|text\/plain)(?:;[^,"\\]*)?);base64,$/u;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/u;
 /** Characters of base64 that are decoded at a time. */
 const DECODED = 1 << 20;
