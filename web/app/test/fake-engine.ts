@@ -22,6 +22,7 @@ import type {
   Usage,
 } from "rullama";
 import { Queue } from "../../client/src/queue.js";
+import { hasExecutables, withTools } from "../../client/src/tool-loop.js";
 import { FakeError, pause, settings } from "./fake.js";
 import {
   FakeAdapters,
@@ -93,6 +94,7 @@ function describe(source: ModelSource): FitReport {
       vocabulary: 262_144,
       trainedContext: 131_072,
       thinking: kind === "decoder",
+      capabilities: kind === "decoder" && !name.includes("no-tools") ? ["text", "tools"] : ["text"],
       // As they come from files: single precision, and null for what a file does not say.
       defaults: { temperature: 1, topK: 64, topP: 0.949999988079071, minP: null as unknown as number },
       ...(settings().system === undefined ? {} : { system: settings().system }),
@@ -138,7 +140,13 @@ class FakeModel implements ModelApi {
     this.verified.catch(() => {});
   }
 
-  async *chat(messages: Message[], options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
+  /** Tools are run by the package's own loop. */
+  chat(messages: Message[], options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
+    if (hasExecutables(options)) return withTools((all, more) => this.#reply(all, more), messages, options);
+    return this.#reply(messages, options);
+  }
+
+  async *#reply(messages: Message[], options: GenerateOptions): AsyncIterableIterator<GenerateEvent> {
     let leave = () => {};
     const left = new Promise<void>((resolve) => (leave = resolve));
     try {
@@ -162,7 +170,7 @@ class FakeModel implements ModelApi {
     if (this.info.kind === "embedding") throw new FakeError("unsupported_model");
     refuse(options);
     const fake = settings();
-    const { signal, ...rest } = options;
+    const { signal, confirmToolCall: _confirm, ...rest } = options;
     const own: Message[] = this.info.system ? [{ role: "system", content: this.info.system }] : [];
     const messages = given.some(({ role }) => role === "system") ? given : [...own, ...given];
     fake.asked = { messages: structuredClone(given), seen: structuredClone(messages), options: structuredClone(rest) };
@@ -202,13 +210,15 @@ class FakeModel implements ModelApi {
     yield { type: "prefill", done: promptTokens, total: promptTokens };
     const last = messages.findLast((message) => !message.prefix);
     const question = last ? said(last) : "";
+    // A call is made once, unless a test wants it again and again.
+    const calls = last?.role !== "tool" || fake.callsAgain;
     const adapted = options.adapters?.length ? "With an adapter: " : "";
     const whole = adapted + (fake.answers?.[this.info.name] ?? fake.answer ?? `You said: ${question}`);
     const answer = prefix !== undefined && whole.startsWith(prefix) ? whole.slice(prefix.length) : whole;
     let made = 0;
     const words: GenerateEvent[] = [];
     if (options.think) words.push(...split(fake.thinking ?? "Let me see.", "thinking"));
-    if (fake.toolCall) words.push({ type: "tool_call", index: 0, call: fake.toolCall });
+    if (fake.toolCall && calls) words.push({ type: "tool_call", index: 0, call: fake.toolCall });
     if (fake.badCall) words.push({ type: "bad_call", raw: fake.badCall });
     words.push(...(this.info.kind === "diffusion" ? settling(answer, options) : split(answer, "text")));
     for (const event of words) {

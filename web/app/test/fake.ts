@@ -23,6 +23,8 @@ export interface Fake {
   /** Tokens of the context, counted as words. */
   context?: number;
   toolCall?: { name: string; arguments: Record<string, unknown> };
+  /** Calls the tool after each result again. */
+  callsAgain?: boolean;
   badCall?: string;
   quota?: number;
   /** What the last answer was asked with, for tests to look at. */

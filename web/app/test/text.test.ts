@@ -159,7 +159,8 @@ test("no component has words of its own", () => {
     parsed(readFileSync(path, "utf8")).map((text) => `${relative(SOURCE, path)}: ${text}`),
   );
   expect(found).toEqual([]);
-});
+  // A busy machine parses all components in some seconds.
+}, 30_000);
 
 test("no script shows, says or throws words of its own for people", () => {
   const own =

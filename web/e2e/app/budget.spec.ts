@@ -20,7 +20,7 @@ test("a first visit and a first answer load little", async ({ app }) => {
     loaded
       .filter((path) => path.endsWith(`.${kind}`))
       .reduce((sum, path) => sum + gzipSync(readFileSync(join(builtApp(), path))).length / 1000, 0);
-  expect(loaded.filter((path) => /katex|common|\/(?:de|ja|ar)-/u.test(path))).toEqual([]);
+  expect(loaded.filter((path) => /katex|common|\/(?:de|ja|ar|mcp|sandbox|pdf[.-].*)-/u.test(path))).toEqual([]);
   for (const kind of ["js", "css"] as const) {
     expect(weigh(kind), kind).toBeGreaterThan(1);
     expect(weigh(kind), kind).toBeLessThan(LIMITS[kind]);

@@ -61,25 +61,25 @@ for (const scheme of ["light", "dark"] as const) {
 
     test("texts are searched by meaning", async ({ app }) => {
       await app.evaluate(() => (location.hash = "#/search"));
-      await expect(app.getByText(/EmbeddingGemma, as a GGUF file/u)).toBeVisible();
-      await app
-        .getByLabel("Texts to search")
-        .fill("The whale swims.\n\nBread is baked in an oven.\n\nA fish swims too.");
-      await app.getByRole("button", { name: "Add" }).click();
-      await expect(app.getByText("3 passages, kept until")).toBeVisible();
-      await expect(app.getByRole("button", { name: "Search", exact: true })).toBeDisabled();
+      await expect(app.getByRole("button", { name: "Get EmbeddingGemma 300M" })).toBeVisible();
+      await app.getByLabel("Texts to add").fill("The whale swims.\n\nBread is baked in an oven.\n\nA fish swims too.");
+      await app.getByRole("button", { name: "Add", exact: true }).click();
+      await expect(app.getByText("1 document", { exact: true })).toBeVisible();
       await load(app, "embedding:tiny");
       await expect(app.getByRole("heading", { name: "Search texts" })).toBeVisible();
       await app.getByLabel("What are you looking for?").fill("baked bread");
       await app.getByRole("button", { name: "Search", exact: true }).click();
-      const found = app.getByRole("listitem");
+      const found = app.getByRole("region", { name: "Results" }).getByRole("listitem");
       await expect(found).toHaveCount(3);
       await expect(found.first()).toContainText("Bread is baked in an oven.");
       await expect(found.first()).toContainText("Pasted");
       expect(await barriers(app)).toEqual([]);
       expect(await overflow(app)).toBe(0);
-      await found.first().getByRole("button", { name: "Remove passage" }).click();
-      await expect(found).toHaveCount(2);
+      await found.first().getByRole("button", { name: "Pasted" }).click();
+      await expect(app.getByRole("dialog").locator("mark")).toHaveText("Bread is baked in an oven.");
+      await app.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+      await app.getByRole("button", { name: "Remove Pasted" }).click();
+      await expect(found).toHaveCount(0);
     });
   });
 }
@@ -90,8 +90,8 @@ test("text files are added, others are refused", async ({ app }) => {
     { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("One thing.\n\nAnother thing.") },
     { name: "picture.bin", mimeType: "application/octet-stream", buffer: Buffer.from([0, 1, 2]) },
   ];
-  await app.getByLabel("Open text files").setInputFiles(files);
-  await expect(app.getByText("2 passages, kept until")).toBeVisible();
+  await app.getByLabel("Open documents").setInputFiles(files);
+  await expect(app.getByText("1 document", { exact: true })).toBeVisible();
   await expect(app.getByText("picture.bin is not a text file.")).toBeVisible();
 });
 
@@ -100,7 +100,7 @@ test("a model that makes vectors does not chat, and says so", async ({ app }) =>
   await app.getByRole("button", { name: "New chat" }).click();
   await expect(app.getByRole("heading", { name: "embedding:tiny is an embedding model" })).toBeVisible();
   await app.getByRole("main").getByRole("link", { name: "Search texts" }).click();
-  await expect(app.getByLabel("Texts to search")).toBeVisible();
+  await expect(app.getByLabel("Texts to add")).toBeVisible();
 });
 
 test("drafts are chosen with the model, and what was accepted is shown", async ({ app }) => {

@@ -49,7 +49,7 @@ test.describe("on a phone", () => {
   test("the composer's buttons have one row", async ({ app }) => {
     await start(app);
     const boxes = await Promise.all(
-      ["Attach images, audio or video", "Thinking", "System prompt", "Send"].map((name) =>
+      ["Attach images, audio, video or documents", "Thinking", "System prompt", "Send"].map((name) =>
         app.getByRole("button", { name, exact: true }).boundingBox(),
       ),
     );

@@ -64,7 +64,7 @@ test.describe("attachments", () => {
     await say(app, "What is this?");
     const { hash } = new URL(app.url());
     await load(app, "text-only:1");
-    await expect(app.getByRole("button", { name: "Attach images, audio or video" })).toHaveCount(0);
+    await expect(app.getByRole("button", { name: "Attach images, audio, video or documents" })).toHaveCount(0);
     await app.evaluate(
       (bytes) => {
         const files = new DataTransfer();

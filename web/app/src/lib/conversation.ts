@@ -195,7 +195,7 @@ export function toMessages(path: readonly Turn[], shown: Shown = {}): Message[] 
 }
 
 /** A round of calls as the model saw it. */
-function stepMessages({ content, calls }: Step): Message[] {
+export function stepMessages({ content, calls }: Step): Message[] {
   const toolCalls = calls.map(({ name, arguments: given }) => ({ name, arguments: given }));
   return [
     { role: "assistant", content, toolCalls },

@@ -10,8 +10,9 @@ import type {
   MediaEvent,
   ModelApi,
 } from "rullama";
-import type { Attached, Attachment } from "../lib/attachments.js";
-import { branch, toMessages, tooOld, type Turn } from "../lib/conversation.js";
+import { isMedia, type Attached, type Attachment } from "../lib/attachments.js";
+import { branch, stepMessages, toMessages, tooOld, type ToolRun, type Turn } from "../lib/conversation.js";
+import { excerptsBlock } from "../lib/excerpts.js";
 import { codeOf, describe, titleOf } from "../lib/failures.js";
 import { FIELDS, type FieldName } from "../lib/options.js";
 import { plain } from "../lib/markdown.js";
@@ -24,6 +25,7 @@ import { notices } from "./notices.svelte.js";
 import { replaceRoute, route } from "./route.svelte.js";
 import { nameChat } from "./titles.js";
 import { settings } from "./settings.svelte.js";
+import { tools } from "./tools.svelte.js";
 import { t } from "../text/index.svelte.js";
 
 /** How often the page is redrawn and the answer saved: a closed tab loses at most half a second. */
@@ -60,10 +62,12 @@ export interface Job {
   conversation: string;
   /** The message it answers. */
   asked: string;
-  phase: "queued" | "media" | "reading" | "thinking" | "writing";
+  phase: "queued" | "documents" | "media" | "reading" | "thinking" | "writing";
   /** Whether it was told to stop and has not ended yet. */
   stopping: boolean;
   read?: { done: number; total: number };
+  /** Passages of documents that have been embedded. */
+  embedded?: { done: number; total: number };
   /** The attachment that is being decoded or encoded. */
   media?: MediaEvent;
   /** The block that is denoised, of diffusion models. */
@@ -71,6 +75,9 @@ export interface Job {
   /** When the model began with it, by `performance.now()`. */
   begun?: number;
 }
+
+/** Fetched with the first document. */
+const documents = () => import("./documents.svelte.js");
 
 class Answer {
   /** In the order they are written; only the first one has begun. */
@@ -183,7 +190,7 @@ class Answer {
     if (!early || role !== "assistant" || content === "" || toolCalls?.length || badCalls?.length) return false;
     if (!model.chats || model.info?.kind !== "decoder" || this.of(turn.conversation).length > 0) return false;
     const path = branch(chats().turns, turn.parent).slice(turn.leftOut ?? 0);
-    return turn.mediaLeftOut === true || !path.some(({ attachments }) => attachments?.length);
+    return turn.mediaLeftOut === true || !path.some(({ attachments }) => attachments?.some(isMedia));
   }
 
   /** Goes on with an answer that ended early. */
@@ -243,8 +250,11 @@ class Answer {
   /** Tokens of a turn, about. */
   async #sizeOf({ content, attachments = [] }: Turn): Promise<number> {
     const tokensOf = { ...ATTACHMENT_TOKENS, image: settings.images };
-    const words = (await model.api?.tokenize(content))?.length ?? 0;
-    return words + TURN_TOKENS + attachments.reduce((sum, { kind }) => sum + tokensOf[kind], 0);
+    let words = (await model.api?.tokenize(content))?.length ?? 0;
+    for (const one of attachments) {
+      words += one.kind === "document" ? await (await documents()).documentTokens(one) : tokensOf[one.kind];
+    }
+    return words + TURN_TOKENS;
   }
 
   /** Writes an answer to a turn, in its own conversation: another one may be shown by now. */
@@ -262,18 +272,30 @@ class Answer {
       const leftOut = wish.leaveOut ? await wish.leaveOut(path) : ((continued ?? before)?.leftOut ?? 0);
       if (leftOut > 0) turn.leftOut = leftOut;
       const shown = path.slice(leftOut);
-      const attached = shown.some(({ attachments = [] }) => attachments.length > 0);
+      const attached = shown.some(({ attachments = [] }) => attachments.some(isMedia));
       if (attached && (wish.withoutMedia || before?.mediaLeftOut || (!by && model.media === "none")))
         turn.mediaLeftOut = true;
       notices.speak(t("spoken.answering"));
       const system = history.system ?? (settings.system || api.info.system);
       const blobs = turn.mediaLeftOut ? new Map<string, Blob>() : await this.#blobs(shown);
-      const messages = toMessages(shown, { system, images: settings.images, blobs });
-      if (continued) messages.push({ role: "assistant", content: turn.content, prefix: true });
+      const material = await this.#documents(job, turn, shown, system, signal);
+      const messages = toMessages($state.snapshot(shown) as Turn[], {
+        system,
+        images: settings.images,
+        blobs,
+        ...material,
+      });
+      if (continued) {
+        for (const step of turn.steps ?? []) messages.push(...stepMessages(step));
+        messages.push({ role: "assistant", content: turn.content, prefix: true });
+      }
+      // Tools are chosen for the loaded model.
+      const offered = by ? {} : await tools.options(turn, shown, signal);
+      const options = { ...this.#options(api, wish, signal), ...offered };
       job.phase = blobs.size > 0 ? "media" : "reading";
       turn.settings = this.#settings(api, wish);
       job.begun = performance.now();
-      await this.#follow(job, turn, api.chat(messages, this.#options(api, wish, signal)), continued !== undefined);
+      await this.#follow(job, turn, api.chat(messages, options), continued !== undefined);
     } catch (error) {
       await this.#failed(turn, error, path, by !== undefined);
     } finally {
@@ -287,10 +309,28 @@ class Answer {
     }
   }
 
+  /** What the model is shown of documents; passages are noted in the answer's turn, which cites them. */
+  async #documents(job: Job, turn: Turn, path: Turn[], system: string | undefined, signal: AbortSignal) {
+    const { conversation } = turn;
+    const { collections: chosen = [] } = chats().offered(conversation);
+    const attached = path.some(({ attachments = [] }) => attachments.some((one) => !isMedia(one)));
+    if (!attached && chosen.length === 0) return {};
+    job.phase = "documents";
+    job.begun = performance.now();
+    const onProgress = (done: number, total: number) => (job.embedded = { done, total });
+    const place = { conversation, chosen, ...(system === undefined ? {} : { system }) };
+    const material = await (await documents()).materialFor(path, place, { signal, onProgress });
+    if (material.searched) {
+      turn.sources = material.sources;
+      turn.searched = material.searched;
+    }
+    return { documents: material.documents, excerpts: excerptsBlock(material.sources) };
+  }
+
   /** The bytes of what is attached to turns. */
   async #blobs(path: readonly Turn[]): Promise<Map<string, Blob>> {
     const blobs = new Map<string, Blob>();
-    for (const { id, name } of path.flatMap((turn) => turn.attachments ?? [])) {
+    for (const { id, name } of path.flatMap((turn) => turn.attachments ?? []).filter(isMedia)) {
       const blob = await chats().blob(id);
       if (!blob) throw Object.assign(new Error(t("attach.lost", { name })), { code: "bad_media" });
       blobs.set(id, blob);
@@ -324,7 +364,9 @@ class Answer {
     let content = continued ? turn.content : "";
     let thinking = continued ? (turn.thinking ?? "") : "";
     const before = continued ? (turn.usage?.answerTokens ?? 0) : 0;
-    const spoken = new Sentences((sentence) => notices.speak(sentence), plain(content).length);
+    /** Calls of this round that have run. */
+    let runs: ToolRun[] = [];
+    let spoken = new Sentences((sentence) => notices.speak(sentence), plain(content).length);
     for (const name of ["finish", "failure", "failureDetail", "needed"] as const) delete turn[name];
     const show = throttle(SHOW_MS, () => {
       turn.content = content;
@@ -363,7 +405,23 @@ class Answer {
           job.phase = "thinking";
           thinking += event.text;
         } else if (event.type === "tool_call") turn.toolCalls = [...(turn.toolCalls ?? []), event.call];
-        else if (event.type === "bad_call") turn.badCalls = [...(turn.badCalls ?? []), event.raw];
+        else if (event.type === "tool_result") {
+          const { call, content: result, isError } = event;
+          runs.push({ ...call, result, ...(isError ? { isError } : {}) });
+          turn.toolCalls = turn.toolCalls?.slice(1) ?? [];
+          if (runs.length === 1)
+            turn.steps = [...(turn.steps ?? []), { content, calls: [], ...(thinking ? { thinking } : {}) }];
+          const step = turn.steps?.at(-1);
+          if (step) step.calls = [...runs];
+          if (turn.toolCalls.length === 0) {
+            // The next round writes its own words.
+            spoken.end(plain(content));
+            spoken = new Sentences((sentence) => notices.speak(sentence));
+            [content, thinking, runs] = ["", "", []];
+            delete turn.toolCalls;
+            delete turn.thinking;
+          }
+        } else if (event.type === "bad_call") turn.badCalls = [...(turn.badCalls ?? []), event.raw];
         else if (event.type === "done") {
           turn.finish = event.finish;
           turn.usage = { ...event.usage, answerTokens: before + event.usage.answerTokens };

@@ -3,6 +3,7 @@
 import type { ServedModel, StorageReport } from "rullama";
 import { describe, type Failure } from "../lib/failures.js";
 import { isDemo } from "../lib/known-models.js";
+import { embedder } from "./embedder.svelte.js";
 import { engine } from "./engine.svelte.js";
 import { model, type Choice } from "./model.svelte.js";
 
@@ -51,6 +52,13 @@ class Catalogue {
       const { choice } = model;
       if (loaded && choice && (loaded.source === choice.source || loaded.names.includes(choice.name)))
         await model.unload();
+      const beside = embedder.choice?.source;
+      if (
+        this.storage?.models.some(
+          (one) => one.id === id && (one.source === beside || one.names.some((name) => name === beside)),
+        )
+      )
+        await embedder.unload();
       await engine().remove(id);
       return undefined;
     } catch (error) {

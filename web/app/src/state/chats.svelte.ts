@@ -19,6 +19,9 @@ export interface Channel {
 export type NewTurn = Pick<Turn, "role" | "content"> &
   Partial<Omit<Turn, "attachments">> & { attachments?: (Attachment | Attached)[] };
 
+/** What a conversation offers to the model, beyond its messages. */
+export type Offered = Pick<Conversation, "tools" | "allowedTools" | "collections">;
+
 /** How long a deleted conversation can be brought back. */
 export const UNDO_MS = 60_000;
 /** Blobs that are remembered: the engine knows what it has encoded by the object. */
@@ -34,6 +37,8 @@ export class Chats {
   revealed = $state<string>();
   /** A new conversation's system prompt, before its first message. */
   draftSystem = $state<string>();
+  /** The same for its tools and collections. */
+  draftChoice = $state<Offered>({});
   /** Turns that this tab is writing: nobody else knows better. */
   writing = new Map<string, Turn>();
   path = $derived(branch(this.turns, this.current?.leaf ?? null));
@@ -84,6 +89,7 @@ export class Chats {
     this.turns = Object.fromEntries(turns.map((turn) => [turn.id, this.writing.get(turn.id) ?? turn]));
     this.current = found;
     this.draftSystem = undefined;
+    this.draftChoice = {};
     this.editing = undefined;
     this.#showFound();
     return found !== undefined || id === undefined;
@@ -94,12 +100,13 @@ export class Chats {
    * when this is called: the conversation that `turn` names, or the one that is shown now, whatever the user opens while it is written.
    */
   add(turn: NewTurn, parent?: string | null): Promise<Turn> {
-    const { draftSystem } = this;
+    const { draftSystem: system } = this;
+    const own = { ...(system === undefined ? {} : { system }), ...$state.snapshot(this.draftChoice) };
     const owner = turn.conversation ?? this.current?.id;
-    return this.#inTurn(() => this.#add(turn, owner, parent, draftSystem));
+    return this.#inTurn(() => this.#add(turn, own, owner, parent));
   }
 
-  async #add(turn: NewTurn, owner?: string, parent?: string | null, system?: string): Promise<Turn> {
+  async #add(turn: NewTurn, own: Partial<Conversation>, owner?: string, parent?: string | null): Promise<Turn> {
     const conversation = owner ?? crypto.randomUUID();
     const found = this.#find(conversation);
     if (owner !== undefined && !found) throw new Error("the conversation was deleted");
@@ -117,10 +124,7 @@ export class Chats {
       "blob" in one ? [{ id: one.id, conversation, blob: one.blob }] : [],
     );
     if (!found)
-      this.#begin(
-        { id: conversation, title: titleOf(turn.content), created: now, updated: now, leaf: added.id },
-        system,
-      );
+      this.#begin({ id: conversation, title: titleFor(turn), created: now, updated: now, leaf: added.id, ...own });
     this.#place(added);
     const row = $state.snapshot(added) as Turn;
     const entry = this.#find(conversation);
@@ -144,8 +148,8 @@ export class Chats {
   }
 
   /** A new conversation: in the list, and shown where nothing else is. */
-  #begin(conversation: Conversation, system: string | undefined): void {
-    this.list.unshift({ ...conversation, ...(system === undefined ? {} : { system }) });
+  #begin(conversation: Conversation): void {
+    this.list.unshift(conversation);
     if (this.current) return;
     this.turns = {};
     // From here on the list's own entry is the one that is shown and changed.
@@ -243,6 +247,17 @@ export class Chats {
   async setSystem(system: string | undefined): Promise<void> {
     if (this.current) await this.#change(this.current.id, { system });
     else this.draftSystem = system;
+  }
+
+  /** What a conversation offers to the model: the one with this id, or the one that is shown or about to begin. */
+  offered(id = this.current?.id): Offered {
+    return (id === undefined ? this.draftChoice : this.#find(id)) ?? {};
+  }
+
+  /** Changes that. */
+  async offer(fields: Offered, id = this.current?.id): Promise<void> {
+    if (id === undefined) this.draftChoice = { ...this.draftChoice, ...fields };
+    else await this.#change(id, fields);
   }
 
   /** Hides a conversation; `restore` brings it back, `forget` deletes it for good. */
@@ -343,6 +358,9 @@ export class Chats {
     this.current.leaf = leaf;
   }
 }
+
+/** What a new conversation is called: after what is asked, or else after what is attached. */
+const titleFor = ({ content, attachments }: NewTurn): string => titleOf(content || (attachments?.[0]?.name ?? ""));
 
 let opened: Chats | undefined;
 

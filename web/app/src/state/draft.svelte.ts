@@ -1,6 +1,6 @@
 // Messages that are being written: one per conversation, kept while the user is elsewhere. Texts outlive the tab.
 
-import { attach, AttachmentError, kindOf, type Attached } from "../lib/attachments.js";
+import { attach, AttachmentError, isMedia, kindOf, type Attached } from "../lib/attachments.js";
 import { throttle } from "../lib/throttle.js";
 import { t } from "../text/index.svelte.js";
 import { chats } from "./chats.svelte.js";
@@ -20,6 +20,8 @@ interface Draft {
 }
 
 class Drafts {
+  /** The file that is being read: a large PDF takes seconds. */
+  reading = $state<string>();
   #all = $state.raw<Record<string, Draft>>(stored());
   #save = throttle(SAVE_MS, () => keep(this.#all));
 
@@ -51,16 +53,18 @@ class Drafts {
   /** Attaches files; says which of them cannot be. They go where the user is now, however long reading takes. */
   async add(files: Iterable<File>): Promise<void> {
     const { key } = this;
-    const all = [...files];
-    if (all.length > 0 && model.media === "none") {
-      return notices.show(t("attach.unsupported", { model: model.choice?.name ?? "" }));
-    }
+    const given = [...files];
+    const all = given.filter((file) => model.media !== "none" || kindOf(file) === "document");
+    if (all.length < given.length) notices.show(t("attach.unsupported", { model: model.choice?.name ?? "" }));
     for (const file of all) {
+      this.reading = file.name;
       try {
         const attached = await attach(file);
         this.#change(key, { attachments: [...(this.#all[key]?.attachments ?? []), attached] });
       } catch (error) {
         notices.show(error instanceof AttachmentError ? error.message : t("attach.failed", { name: file.name }));
+      } finally {
+        this.reading = undefined;
       }
     }
   }
@@ -112,6 +116,11 @@ function keep(all: Record<string, Draft>): void {
 export const draft = new Drafts();
 
 /** Files that can be attached. */
+export function attachable(files: Iterable<File>): File[] {
+  return [...files].filter((file) => kindOf(file) !== undefined);
+}
+
+/** Images, audio and video among files. */
 export function media(files: Iterable<File>): File[] {
-  return [...files].filter((file) => kindOf(file.type) !== undefined);
+  return attachable(files).filter((file) => isMedia({ id: "", name: "", kind: kindOf(file) ?? "document" }));
 }

@@ -1,74 +1,55 @@
-// Texts that are searched by meaning: kept in this page only, and read by the model that makes vectors.
+// The search page: a collection is searched by meaning, or by words while there is no embedding model.
 
-import { SearchIndex, type ModelApi, type SearchHit } from "rullama";
 import { codeOf, describe, type Failure } from "../lib/failures.js";
-import { passages } from "../lib/passages.js";
-import { model } from "./model.svelte.js";
 import { t } from "../text/index.svelte.js";
+import { collections } from "./library.svelte.js";
+import { find, type Found, type Searched } from "./retrieval.svelte.js";
 
-/** A passage, and where it came from. */
-export interface Passage {
-  id: string;
-  text: string;
-  from: string;
-}
-
-/** Passages the model reads at a time: enough to be fast, few enough to stop. */
-const BATCH = 16;
-/** More would take minutes on most machines. */
-export const MOST_PASSAGES = 5000;
-/** Larger files are no texts for reading. */
-const MOST_BYTES = 5_000_000;
 const TOP = 10;
 
 class Search {
-  passages = $state.raw<Passage[]>([]);
-  hits = $state.raw<SearchHit[]>();
+  #chosen = $state<string>();
+  hits = $state.raw<Found[]>();
+  searched = $state<"meaning" | "keywords">();
   /** How many passages have been read, while some are. */
   read = $state<{ done: number; total: number }>();
   busy = $state(false);
   failure = $state.raw<Failure>();
-  /** What could not be added, for a person. */
-  problem = $state("");
-  #index: { api: ModelApi; index: SearchIndex } | undefined;
   #abort: AbortController | undefined;
-  #next = 1;
 
-  /** The model that makes vectors, where it is loaded. */
-  get api(): ModelApi | undefined {
-    return model.info?.kind === "embedding" ? model.api : undefined;
+  /** The collection that is shown. */
+  get collection(): string | undefined {
+    const known = collections.list.find(({ id }) => id === this.#chosen) ?? collections.list[0];
+    return known?.id;
   }
 
-  add(text: string, from: string): void {
-    const found = passages(text);
-    const room = MOST_PASSAGES - this.passages.length;
-    this.problem = found.length > room ? t("search.most", { count: MOST_PASSAGES }) : "";
-    const more = found.slice(0, room).map((one) => ({ id: String(this.#next++), text: one, from }));
-    this.passages = [...this.passages, ...more];
+  set collection(id: string | undefined) {
+    this.stop();
+    this.#chosen = id;
     this.hits = undefined;
+    this.failure = undefined;
+  }
+
+  /** The collection that is shown; the first one is made where there is none. */
+  async #ensure(): Promise<string> {
+    await collections.library();
+    if (this.collection === undefined) this.#chosen = (await collections.create(t("library.first"))).id;
+    return this.collection ?? "";
+  }
+
+  async add(text: string, from: string): Promise<void> {
+    this.hits = undefined;
+    await collections.add(await this.#ensure(), from, text.replace(/\r\n?/gu, "\n"));
   }
 
   async addFiles(files: Iterable<File>): Promise<void> {
-    for (const file of files) {
-      const text = file.size > MOST_BYTES ? undefined : await file.text();
-      if (text === undefined) this.problem = t("search.tooLarge", { name: file.name });
-      else if (text.includes("\0")) this.problem = t("search.notText", { name: file.name });
-      else this.add(text, file.name);
-    }
-  }
-
-  remove(id: string): void {
-    this.passages = this.passages.filter((one) => one.id !== id);
-    this.hits = this.hits?.filter((one) => one.id !== id);
-    this.#index?.index.remove(id);
-  }
-
-  clear(): void {
-    this.stop();
-    this.passages = [];
     this.hits = undefined;
-    this.problem = "";
-    this.#index?.index.clear();
+    await collections.addFiles(await this.#ensure(), [...files]);
+  }
+
+  async removeDocument(id: string): Promise<void> {
+    this.hits = this.hits?.filter(({ document }) => document !== id);
+    await collections.removeDocument(id);
   }
 
   stop(): void {
@@ -77,35 +58,28 @@ class Search {
 
   /** Finds what comes nearest to a question; passages that the model has not read yet are read first. */
   async find(query: string): Promise<void> {
-    const { api } = this;
-    if (!api || this.busy || query.trim() === "") return;
+    const { collection } = this;
+    if (this.busy || collection === undefined || query.trim() === "") return;
     this.busy = true;
     this.failure = undefined;
     const { signal } = (this.#abort = new AbortController());
     try {
-      const index = await this.#ready(api, signal);
-      const hits = await index.search(query, { top: TOP, signal });
-      this.hits = hits;
+      const texts: Searched[] = [];
+      for (const { id, name } of collections.of(collection)) {
+        const text = await collections.text(id);
+        if (text !== undefined) texts.push({ id, name, text });
+      }
+      const onProgress = (done: number, total: number) => (this.read = { done, total });
+      const { found, searched } = await find(query, texts, { top: TOP, signal, onProgress });
+      if (signal.aborted) return;
+      this.hits = found;
+      this.searched = searched;
     } catch (error) {
       if (codeOf(error) !== "cancelled") this.failure = describe(error);
     } finally {
       this.busy = false;
       this.read = undefined;
     }
-  }
-
-  /** An index of this model's vectors with all passages in it. */
-  async #ready(api: ModelApi, signal: AbortSignal): Promise<SearchIndex> {
-    if (this.#index?.api !== api) this.#index = { api, index: new SearchIndex(api) };
-    const { index } = this.#index;
-    const missing = this.passages.filter(({ id }) => !index.has(id));
-    for (let at = 0; at < missing.length; at += BATCH) {
-      this.read = { done: at, total: missing.length };
-      await index.add(missing.slice(at, at + BATCH), { signal });
-    }
-    // What was removed meanwhile.
-    for (const { id } of missing) if (!this.passages.some((one) => one.id === id)) index.remove(id);
-    return index;
   }
 }
 

@@ -11,6 +11,17 @@ export interface Preset {
   system: string;
   sampling: Sampling;
   think: boolean;
+  /** Tools that it offers; as they are where absent. */
+  tools?: string[];
+}
+
+/** An MCP server that the user added. */
+export interface Server {
+  id: string;
+  name: string;
+  url: string;
+  /** A bearer token, sent to this server alone. */
+  token?: string;
 }
 
 /** A message that was saved under a name. */
@@ -25,6 +36,8 @@ const MOST_FOLDERS = 200;
 const MOST_PROMPTS = 500;
 /** Characters of a folder's or a prompt's name. */
 export const MOST_NAME = 100;
+const MOST_SERVERS = 20;
+const MOST_TOOLS = 200;
 
 export interface Settings {
   theme: "system" | "light" | "dark";
@@ -60,6 +73,12 @@ export interface Settings {
   installHint: boolean;
   /** Load the model that was used last when the app starts. */
   autoload: boolean;
+  /** Tools that chats offer, where they have no choice of their own. */
+  tools: string[];
+  /** Tools that may run in all chats without asking. */
+  allowedTools: string[];
+  /** MCP servers whose tools can be offered. */
+  servers: Server[];
   /** The adapter that chats answer with, where the model has it, and how much of it. */
   adapter?: { id: string; weight: number };
   /** The model that was used last: the name or address it can be loaded by again, and what to call it. */
@@ -90,6 +109,9 @@ export const defaults = (): Settings => ({
   folders: [],
   prompts: [],
   installHint: true,
+  tools: [],
+  allowedTools: [],
+  servers: [],
 });
 
 /** Settings of a stored text; what makes no sense in it is replaced by defaults. */
@@ -121,6 +143,9 @@ export function parse(text: string | null): Settings {
   if (Array.isArray(from.prompts)) settings.prompts = from.prompts.slice(0, MOST_PROMPTS).flatMap(readPrompt);
   if (Array.isArray(from.presets)) settings.presets = from.presets.slice(0, MOST_PRESETS).flatMap(readPreset);
   if (typeof from.installHint === "boolean") settings.installHint = from.installHint;
+  settings.tools = readKeys(from.tools) ?? [];
+  settings.allowedTools = readKeys(from.allowedTools) ?? [];
+  if (Array.isArray(from.servers)) settings.servers = from.servers.slice(0, MOST_SERVERS).flatMap(readServer);
   if (typeof from.autoload === "boolean") settings.autoload = from.autoload;
   if (from.cache === "f32" || from.cache === "q8") settings.cache = from.cache;
   // Settings of version 0.6 have the key `pictures`.
@@ -141,10 +166,33 @@ export function parse(text: string | null): Settings {
   return settings;
 }
 
+/** A list of names of tools; nothing where it is none. */
+export function readKeys(value: unknown): string[] | undefined {
+  if (!Array.isArray(value)) return undefined;
+  return [...new Set(value.filter((one): one is string => typeof one === "string"))].slice(0, MOST_TOOLS);
+}
+
+/** An address that the page's policy lets it connect to: https, or this machine. */
+export function serverAddress(text: string): string | undefined {
+  const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
+  if (!url || url.username || url.password) return undefined;
+  const local = url.protocol === "http:" && (url.hostname === "127.0.0.1" || url.hostname === "localhost");
+  return url.protocol === "https:" || local ? url.href : undefined;
+}
+
+function readServer(value: unknown): Server[] {
+  const { id, name, url, token } = (value ?? {}) as Record<string, unknown>;
+  const address = typeof url === "string" ? serverAddress(url) : undefined;
+  if (typeof id !== "string" || typeof name !== "string" || address === undefined) return [];
+  return [{ id, name, url: address, ...(typeof token === "string" && token ? { token } : {}) }];
+}
+
 function readPreset(value: unknown): Preset[] {
-  const { id, name, system, sampling, think } = (value ?? {}) as Record<string, unknown>;
+  const { id, name, system, sampling, think, tools } = (value ?? {}) as Record<string, unknown>;
   if (typeof id !== "string" || typeof name !== "string" || typeof system !== "string" || !name) return [];
-  return [{ id, name, system, sampling: readSampling(sampling), think: think === true }];
+  const keys = readKeys(tools);
+  const offered = keys ? { tools: keys } : {};
+  return [{ id, name, system, sampling: readSampling(sampling), think: think === true, ...offered }];
 }
 
 function readPrompt(value: unknown): Prompt[] {

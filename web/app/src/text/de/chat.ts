@@ -42,8 +42,8 @@ export const chat: Translation<typeof source> = {
   "composer.adapterWeight": "Adaptergewicht",
   "attach.list": "Anhänge",
   "attach.enlarge": "{name} vergrößern",
-  "attach.input": "Bilder, Audio und Video",
-  "attach.label": "Bilder, Audio oder Video anhängen",
+  "attach.input": "Bilder, Audio und Video oder Dokumente",
+  "attach.label": "Bilder, Audio, Video oder Dokumente anhängen",
   "attach.short": "Anhängen",
   "attach.photo": "Foto",
   "attach.takePhoto": "Foto aufnehmen",
@@ -58,7 +58,7 @@ export const chat: Translation<typeof source> = {
     "Die Kamera ist nicht verfügbar. Prüfe, ob sie angeschlossen ist und diese Seite sie verwenden darf.",
   "attach.noMicrophone":
     "Das Mikrofon ist nicht verfügbar. Prüfe, ob es angeschlossen ist und diese Seite es verwenden darf.",
-  "attach.notMedia": "{name} ist keine Bild-, Audio- oder Videodatei.",
+  "attach.notMedia": "{name} ist kein Bild, keine Audio- oder Videodatei und kein Dokument.",
   "attach.empty": "{name} ist leer.",
   "attach.tooLarge": "{name} ist größer als 20 MB.",
   "attach.unreadable": "{name} konnte nicht gelesen werden.",
@@ -77,7 +77,7 @@ export const chat: Translation<typeof source> = {
   "presets.save": "Als Voreinstellung speichern",
   "presets.delete": "Voreinstellung {name} löschen",
   "presets.help":
-    "Eine Voreinstellung enthält diesen Prompt zusammen mit den aktuellen Sampling-Einstellungen und dem Nachdenken.",
+    "Eine Vorlage speichert diesen Prompt zusammen mit den aktuellen Sampling-Einstellungen, dem Nachdenken und den Werkzeugen.",
   "titles.prompt":
     "Schreibe einen Titel mit höchstens sechs Wörtern für den folgenden Chat. Antworte nur mit dem Titel.",
   "edit.label": "Nachricht bearbeiten",

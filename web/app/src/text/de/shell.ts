@@ -62,8 +62,8 @@ export const shell: Translation<typeof source> = {
   "update.elsewhere":
     "rullama wurde in einem anderen Tab aktualisiert. Dieser Tab nutzt die alte Version, bis du ihn neu lädst.",
   "update.ready": "Eine neue Version von rullama ist verfügbar.",
-  "drop.search": "Textdateien oder ein GGUF-Modell hier ablegen",
+  "drop.search": "Dokumente oder ein GGUF-Modell hier ablegen",
   "drop.any":
-    "Bilder, Audio, Videos, GGUF-Modelle, Adapter, Trainingsdaten (JSONL) oder exportierte Chats hier ablegen",
+    "Bilder, Audio, Video, Dokumente, GGUF-Modelle, Adapter, Trainingsdaten (JSONL) oder exportierte Chats hier ablegen",
   "copy.denied": "Der Browser hat den Zugriff auf die Zwischenablage blockiert.",
 };

@@ -1,11 +1,24 @@
 // English, the source: its keys and placeholders are those of every other language.
 import { chat } from "./chat.js";
+import { documents } from "./documents.js";
 import { failures } from "./failures.js";
 import { files } from "./files.js";
 import { models } from "./models.js";
 import { pages } from "./pages.js";
 import { shell } from "./shell.js";
+import { tools } from "./tools.js";
 import { training } from "./training.js";
 import { workspace } from "./workspace.js";
 
-export const en = { ...shell, ...chat, ...models, ...pages, ...training, ...failures, ...files, ...workspace };
+export const en = {
+  ...shell,
+  ...chat,
+  ...models,
+  ...pages,
+  ...training,
+  ...failures,
+  ...files,
+  ...workspace,
+  ...documents,
+  ...tools,
+};

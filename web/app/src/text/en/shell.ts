@@ -59,7 +59,8 @@ export const shell = {
     "A newer version of rullama is open in another tab. Reload this tab: until then, nothing is saved here.",
   "update.elsewhere": "rullama was updated in another tab. This tab stays on the old version until you reload it.",
   "update.ready": "A new version of rullama is available.",
-  "drop.search": "Drop text files or a GGUF model here",
-  "drop.any": "Drop images, audio, video, GGUF models, adapters, training data (JSONL) or exported chats here",
+  "drop.search": "Drop documents or a GGUF model here",
+  "drop.any":
+    "Drop images, audio, video, documents, GGUF models, adapters, training data (JSONL) or exported chats here",
   "copy.denied": "The browser blocked access to the clipboard.",
 } as const;

@@ -62,8 +62,7 @@ export const shell: Translation<typeof source> = {
   "update.elsewhere":
     "rullama は別のタブで更新されました。再読み込みするまで、このタブは以前のバージョンのまま動作します。",
   "update.ready": "新しいバージョンの rullama を利用できます。",
-  "drop.search": "テキストファイルまたは GGUF モデルをここにドロップ",
-  "drop.any":
-    "画像、音声、動画、GGUF モデル、アダプター、学習データ（JSONL）、エクスポートしたチャットをここにドロップ",
+  "drop.search": "文書または GGUF モデルをここにドロップ",
+  "drop.any": "画像、音声、動画、文書、GGUF モデル、アダプター、学習データ (JSONL)、書き出したチャットをここにドロップ",
   "copy.denied": "ブラウザーがクリップボードへのアクセスをブロックしました。",
 };
