@@ -19,7 +19,7 @@ use rullama_runtime::{
     generate::Constraint,
     model::hinted_options,
     options::{SamplingOptions, resolve_seed},
-    scheduler::{Request, RequestId, Scheduler, SchedulerOptions, Update},
+    scheduler::{Request, RequestId, Scheduler, Update},
 };
 use rullama_server::engine::Rendered;
 use rullama_tokenizer::{Render, Special, Tokenizer};
@@ -59,18 +59,8 @@ impl<'i> Decoder<'i> {
         place: &Place,
     ) -> Result<Self, ApiError> {
         let options = inbox.registry().options.clone();
-        let context = place.context;
-        let wanted = SchedulerOptions {
-            context,
-            cache: options.open.cache,
-            queue: options.queue,
-            ..SchedulerOptions::default()
-        };
         let failed = |error: RuntimeError| of_runtime(&error);
-        let mut scheduler = Scheduler::new(&model, &wanted).map_err(failed)?;
-        let pool = scheduler.context().saturating_mul(options.parallel.max(1));
-        let wanted = SchedulerOptions { pool: Some(pool), ..wanted };
-        scheduler = Scheduler::new(&model, &wanted).map_err(failed)?;
+        let scheduler = options.scheduler(&model, place.context).map_err(failed)?;
         let names = adapter_names(place, &options.open.adapters);
         let bytes = model.gpu_bytes() + scheduler.stats().gpu_bytes;
         inbox.status.loaded(place.size.max(bytes), bytes, scheduler.context());

@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use rullama::OpenOptions;
 use rullama_api::KeepAlive;
+use rullama_runtime::{
+    Model, RuntimeError,
+    scheduler::{Scheduler, SchedulerOptions},
+};
 
 /// How models are loaded and run.
 #[derive(Debug, Clone)]
@@ -30,5 +34,58 @@ impl Default for HostOptions {
             models: 3,
             keep_alive: KeepAlive::For(Duration::from_secs(300)),
         }
+    }
+}
+
+impl HostOptions {
+    /// The scheduler of a model; without a context, requests have the usual one.
+    ///
+    /// # Errors
+    /// If the options are impossible for the model.
+    pub fn scheduler(
+        &self,
+        model: &Model,
+        context: Option<usize>,
+    ) -> Result<Scheduler, RuntimeError> {
+        let wanted = SchedulerOptions {
+            context,
+            cache: self.open.cache,
+            queue: self.queue,
+            ..SchedulerOptions::default()
+        };
+        let context = Scheduler::new(model, &wanted)?.context();
+        Scheduler::new(model, &self.with_room(wanted, context))
+    }
+
+    /// Room for `parallel` requests of `context` tokens at once.
+    fn with_room(&self, options: SchedulerOptions, context: usize) -> SchedulerOptions {
+        let parallel = self.parallel.max(1);
+        // A request takes whole pages.
+        let page = options.page.clamp(1, context.max(1));
+        let pool = context.next_multiple_of(page).saturating_mul(parallel);
+        let sequences = options.sequences.max(parallel);
+        SchedulerOptions { pool: Some(pool), sequences, ..options }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_requests_of_full_length_run_as_the_options_say() {
+        let of = |parallel, context| {
+            let options = HostOptions { parallel, ..HostOptions::default() };
+            options.with_room(SchedulerOptions::default(), context)
+        };
+        let usual = SchedulerOptions::default();
+        for (parallel, context) in [(1, 4096), (4, 100), (usual.sequences * 2, 1000)] {
+            let options = of(parallel, context);
+            let pages = options.pool.unwrap().div_ceil(options.page);
+            assert!(pages >= context.div_ceil(options.page) * parallel, "{parallel} × {context}");
+            assert!(options.sequences >= parallel, "{parallel} × {context}");
+        }
+        // More requests than that run where they are shorter.
+        assert_eq!(of(4, 4096).sequences, usual.sequences);
     }
 }
