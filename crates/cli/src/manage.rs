@@ -125,12 +125,12 @@ pub(crate) fn remove(stores: &Stores, args: &RemoveArgs) -> Result<()> {
     let root = root(stores)?;
     for model in &args.models {
         let name: ModelName = model.parse()?;
-        let deleted = rullama_pull::delete(&root, &name)?;
-        print(&format!("Deleted {}.\n", safe(&deleted.name.to_string())))?;
-        // A server of ours would keep it in memory; elsewhere there is nothing to unload.
+        // A server of ours would keep it in memory, and knows it only as long as it is there; elsewhere there is nothing to unload.
         if let Some(server) = Client::find() {
             let _ = server.post("/api/generate", &json!({ "model": model, "keep_alive": 0 }));
         }
+        let deleted = rullama_pull::delete(&root, &name)?;
+        print(&format!("Deleted {}.\n", safe(&deleted.name.to_string())))?;
     }
     Ok(())
 }

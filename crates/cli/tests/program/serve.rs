@@ -15,14 +15,14 @@ use crate::{
 };
 
 /// A running server that has printed its URL.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
-    first_line: String,
+    pub(crate) first_line: String,
     _program: Program,
 }
 
 impl Serving {
-    fn start(mut program: Program) -> Self {
+    pub(crate) fn start(mut program: Program) -> Self {
         let mut child = program.spawn();
         let mut first_line = String::new();
         let stdout = child.stdout.as_mut().unwrap();
@@ -48,7 +48,7 @@ impl Serving {
     }
 
     /// Sends a signal and waits; returns the exit code, the rest of standard output, and standard error.
-    fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
+    pub(crate) fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
         let (mut out, mut err) = (String::new(), String::new());
@@ -150,6 +150,27 @@ fn other_commands_use_the_server() {
     let (code, ..) = serving.end("TERM");
     assert_eq!(code, Some(0));
     has(&store.rullama(&["ps"]).fails(1), &["rullama serve"]);
+}
+
+/// A deleted model does not stay in the server's memory.
+#[cfg(unix)]
+#[test]
+fn a_model_is_unloaded_before_it_is_deleted() {
+    let store = Store::empty();
+    let weights = store.blob("model", rullama::demo_gguf().unwrap());
+    let config = store.blob("config", r#"{"model_format":"gguf","model_family":"gemma4"}"#);
+    let manifest = serde_json::json!({ "schemaVersion": 2, "config": config, "layers": [weights] });
+    store.manifest("small:latest", &manifest);
+    let serving =
+        Serving::start(store.rullama(&["serve", "--port", "0", "--device", "cpu", "--json"]));
+    let line: Value = serde_json::from_str(&serving.first_line).unwrap();
+    let url = line["url"].as_str().unwrap().to_owned();
+    let with = |args: &[&str]| store.rullama(args).env("OLLAMA_HOST", &url);
+    has(&with(&["run", "small", "What is 23 + 45?", "--temperature", "0"]).stdout(), &["68"]);
+    has(&with(&["ps"]).stdout(), &["small:latest"]);
+    has(&with(&["rm", "small"]).stdout(), &["Deleted"]);
+    assert_eq!(with(&["ps", "--json"]).json()["models"], serde_json::json!([]));
+    serving.end("TERM");
 }
 
 #[test]
