@@ -5,6 +5,7 @@ mod bench;
 mod clients;
 mod command;
 mod deny;
+mod deploy;
 mod drill;
 mod drivers;
 mod firefox;
@@ -30,7 +31,7 @@ use anyhow::{Result, bail};
 /// A task: its name, its options, and what it does.
 type Task = (&'static str, &'static str, &'static str);
 
-const TASKS: [Task; 26] = [
+const TASKS: [Task; 27] = [
     (
         "test",
         "[--every-driver | --hardware]",
@@ -112,6 +113,11 @@ const TASKS: [Task; 26] = [
         "",
         "run deploy/ray with Ray from PyPI: 500 requests on two replicas, one of which is killed, and batch jobs",
     ),
+    (
+        "deploy",
+        "",
+        "check deploy/kubernetes.yaml against Kubernetes' schemas, and build the image where podman or docker runs",
+    ),
     ("peft", "", "check that PEFT loads adapters that rullama trains and converts"),
     ("peft-setup", "", "install PEFT and a PyTorch without CUDA"),
     ("bench", "NAME", "run a benchmark of bench/; tokenizer: against the `tokenizers` crate"),
@@ -176,6 +182,7 @@ fn main() -> Result<()> {
         ["clients", options @ ..] => clients::clients(options),
         ["load", options @ ..] => load::load(options),
         ["ray"] => ray::ray(),
+        ["deploy"] => deploy::deploy(),
         ["drill", options @ ..] => drill::drill(options),
         ["real-model"] => real_model::real_model(&[]),
         ["hardware", options @ ..] => hardware::hardware(options),

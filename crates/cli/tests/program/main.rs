@@ -6,6 +6,8 @@ mod adapter;
 mod bench;
 mod decoders;
 mod demo;
+#[cfg(unix)]
+mod deploy;
 mod detokenize;
 mod eval;
 mod eval_media;
