@@ -2,6 +2,7 @@
 
 mod agreement;
 mod growth;
+mod http;
 mod measure;
 mod parallel;
 mod profile;
@@ -83,6 +84,10 @@ pub(crate) struct BenchArgs {
     /// With --parallel: the same tokens in every batch, which is the default
     #[arg(long, requires = "parallel", conflicts_with = "no_batch_invariant")]
     batch_invariant: bool,
+    /// With --parallel: send the same requests to the scheduler and over HTTP to a server in this process, and report what HTTP costs. Each stream sends
+    /// -r requests, one after another
+    #[arg(long, requires = "parallel", conflicts_with_all = ["long_prompt", "no_batch_invariant", "profile"])]
+    http: bool,
     /// Skip the check that GPU and CPU choose the same tokens with the demo model; software GPUs are never checked
     #[arg(long)]
     no_agreement: bool,
@@ -205,6 +210,24 @@ fn bench_parallel(place: Location, args: &BenchArgs) -> Result<()> {
     let loader = Loader::new(place, &args.device, context, CacheType::F16);
     let (model, _) = loader.load()?;
     let streams: Vec<usize> = args.parallel.iter().map(|streams| streams.get()).collect();
+    if args.http {
+        let load = |streams, is_drawn| http::Load {
+            streams,
+            requests: args.repetitions.max(1),
+            prompt: lengths.prompt,
+            generate: lengths.generate,
+            is_drawn,
+        };
+        let loads: Vec<http::Load> = streams
+            .iter()
+            .flat_map(|streams| [false, true].map(|is_drawn| load(*streams, is_drawn)))
+            .collect();
+        let compared = http::compare(loader.location, model, loader.options, &loads)?;
+        return match args.json {
+            true => print_json(&http::as_json(&args.model, &compared)),
+            false => print(&http::as_text(&compared)),
+        };
+    }
     let options = SchedulerOptions {
         cache: loader.options.cache,
         batch_invariant: args.batch_invariant || !args.no_batch_invariant,

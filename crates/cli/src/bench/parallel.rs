@@ -212,7 +212,7 @@ impl Measured {
 }
 
 /// The median and the 95th percentile, in milliseconds.
-fn percentiles(durations: &[Duration]) -> [f64; 2] {
+pub(super) fn percentiles(durations: &[Duration]) -> [f64; 2] {
     let mut sorted = durations.to_vec();
     sorted.sort_unstable();
     [50, 95].map(|percent| {

@@ -102,3 +102,28 @@ fn towers_are_measured() {
     assert!(measured["tests"][1]["operations"].as_u64().unwrap() > 1_000_000);
     has(&bench().and(["--play", "floor"]).fails(1), &["--play needs a GPU"]);
 }
+
+#[test]
+fn the_cost_of_http() {
+    let model = golden_arg(MICRO);
+    let args = ["bench", &model, "--parallel", "1,3", "--http", "-p", "8", "-n", "6", "-r", "2"];
+    let run = || rullama(args).and(["--device", "cpu"]);
+    let output = run().and(["--json"]).json();
+    let rows = output["http"].as_array().unwrap();
+    let kinds: Vec<_> = rows.iter().map(|row| (&row["streams"], &row["sampling"])).collect();
+    let expected = [(1, "greedy"), (1, "drawn"), (3, "greedy"), (3, "drawn")];
+    let expected = expected.map(|(streams, sampling)| (json!(streams), json!(sampling)));
+    assert_eq!(kinds, expected.iter().map(|(a, b)| (a, b)).collect::<Vec<_>>());
+    for row in rows {
+        // The replies are the same three ways; the program fails where they are not.
+        let most = row["streams"].as_u64().unwrap() * 2 * 6;
+        for way in ["scheduler", "http", "http_whole"] {
+            let tokens = row[way]["tokens"].as_u64().unwrap();
+            assert!((1..=most).contains(&tokens), "{way}: {tokens} of {most}");
+            assert!(row[way]["tokens_per_second"].as_f64().unwrap() > 0.0, "{way}");
+        }
+        assert!(row["http"]["first_token_ms_p50"].as_f64().unwrap() > 0.0);
+        assert!(row["lost_percent"].is_f64() && row["lost_percent_whole"].is_f64());
+    }
+    has(&run().stdout(), &["SCHEDULER/S", "HTTP/S", "LOST %", "greedy", "drawn"]);
+}
