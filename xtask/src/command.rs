@@ -28,6 +28,20 @@ pub(crate) fn say(text: &str) {
     println!("{text}");
 }
 
+/// A program without the variables that cargo has set for this one: `ring` is built again whenever they change, and everything that uses it.
+fn command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in names.filter(|name| is_of_package(name)) {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn is_of_package(name: &str) -> bool {
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+}
+
 /// Runs `program` with `args` in the root and shows its output.
 pub(crate) fn sh(program: &str, args: &[&str]) -> Result<()> {
     sh_in(&root(), program, args)
@@ -48,7 +62,7 @@ pub(crate) fn sh_with(
     let line = format!("{program} {}", args.join(" "));
     say(&format!("\n$ {line}"));
     let start = Instant::now();
-    let status = Command::new(program)
+    let status = command(program)
         .args(args)
         .envs(variables.iter().map(|(name, value)| (name, value)))
         .current_dir(dir)
@@ -63,7 +77,7 @@ pub(crate) fn sh_with(
 
 /// Runs `program` and returns its standard output.
 pub(crate) fn output(program: &str, args: &[&str]) -> Result<String> {
-    let out = Command::new(program)
+    let out = command(program)
         .args(args)
         .current_dir(root())
         .output()
@@ -72,4 +86,19 @@ pub(crate) fn output(program: &str, args: &[&str]) -> Result<String> {
         bail!("`{program} {}` failed: {}", args.join(" "), String::from_utf8_lossy(&out.stderr));
     }
     Ok(String::from_utf8(out.stdout)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_package;
+
+    #[test]
+    fn settings_of_the_user_stay() {
+        for name in ["CARGO_PKG_NAME", "CARGO_PKG_VERSION_MAJOR", "CARGO_MANIFEST_DIR"] {
+            assert!(is_of_package(name), "{name}");
+        }
+        for name in ["CARGO_TARGET_DIR", "CARGO_PROFILE_DEV_DEBUG", "CARGO_HOME", "PATH"] {
+            assert!(!is_of_package(name), "{name}");
+        }
+    }
 }

@@ -37,9 +37,10 @@ pub(crate) fn load(options: &[&str]) -> Result<()> {
     settled(&address)?;
     let after = serving.resident();
     times.sort_unstable();
-    let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)];
+    ensure!(!times.is_empty(), "no request was to be answered in full");
+    let at = |share: usize| times[(times.len() * share / 100).min(times.len() - 1)].as_millis();
     say(&format!(
-        "{count} requests of {CLIENTS} clients: p50 {:.0?}, p95 {:.0?}, longest {:.0?}",
+        "{count} requests of {CLIENTS} clients: p50 {} ms, p95 {} ms, longest {} ms",
         at(50),
         at(95),
         at(100)
