@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args as Group, Parser, Subcommand, ValueEnum};
 use rullama_store::Digest;
 
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     embed::EmbedArgs,
     eval::EvalArgs,
     load::{DeviceArgs, size},
-    manage::{CopyArgs, PsArgs, PullArgs, RemoveArgs, StopArgs},
+    manage::{CopyArgs, MissingArgs, PsArgs, PullArgs, RemoveArgs, StopArgs},
     ops::OpsCommand,
     perplexity::PerplexityArgs,
     run::RunArgs,
@@ -28,8 +28,11 @@ Exit codes: 0 success, 1 failure, 2 usage error, 3 model not found, 4 file damag
 
 /// Run Gemma 4 models from Ollama's store, GGUF files and URLs
 #[derive(Debug, Parser)]
-#[command(name = "rullama", version, after_help = AFTER_HELP, arg_required_else_help = true)]
+#[command(name = "rullama", version, disable_version_flag = true, after_help = AFTER_HELP, arg_required_else_help = true)]
 pub(crate) struct Args {
+    /// Print the version
+    #[arg(short = 'v', short_alias = 'V', long, action = ArgAction::Version)]
+    version: Option<bool>,
     /// Look for models in this folder instead of Ollama's usual places
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) store: Option<PathBuf>,
@@ -86,6 +89,15 @@ pub(crate) enum Command {
     /// Test and time the GPU kernels on this machine
     #[command(subcommand)]
     Ops(OpsCommand),
+    /// Ollama's, which rullama does not have
+    #[command(hide = true)]
+    Create(MissingArgs),
+    /// Ollama's, which rullama does not have
+    #[command(hide = true)]
+    Push(MissingArgs),
+    /// Ollama's, which rullama does not have
+    #[command(hide = true, alias = "signout")]
+    Signin(MissingArgs),
 }
 
 impl Command {
@@ -103,6 +115,7 @@ impl Command {
             Self::Pull(args) => args.json,
             Self::Ps(args) => args.json,
             Self::Rm(_) | Self::Cp(_) | Self::Stop(_) => false,
+            Self::Create(_) | Self::Push(_) | Self::Signin(_) => false,
             Self::Bench(args) => args.json,
             Self::BenchTowers(args) => args.json,
             Self::Embed(args) => args.json,

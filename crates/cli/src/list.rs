@@ -66,7 +66,7 @@ fn as_table(stores: &Stores, entries: &[Entry], problems: &[StoreError]) -> Stri
         for root in &stores.0.0 {
             text.push_str(&format!("  {}\n", safe(&root.display().to_string())));
         }
-        text.push_str("Pull one with `ollama pull gemma4:e2b`, point --store at a folder, or use the path or URL of a GGUF file.\n");
+        text.push_str("Pull one with `rullama pull gemma4:e2b`, point --store at a folder, or use the path or URL of a GGUF file.\n");
     } else {
         let head = ["NAME", "ID", "SIZE", "MODIFIED", "CAPABILITIES"].map(String::from).to_vec();
         let rows = entries.iter().map(|entry| row(stores, entry));

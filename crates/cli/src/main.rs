@@ -37,6 +37,7 @@ use anyhow::Result;
 use clap::Parser;
 
 use args::{Args, Command};
+use manage::Missing;
 
 fn main() -> ExitCode {
     let args = Args::parse();
@@ -64,6 +65,9 @@ fn run(args: Args) -> Result<()> {
         Command::Cp(args) => manage::copy(&stores, &args),
         Command::Ps(args) => manage::ps(&args),
         Command::Stop(args) => manage::stop(&args),
+        Command::Create(_) => manage::missing(Missing::Create),
+        Command::Push(_) => manage::missing(Missing::Push),
+        Command::Signin(_) => manage::missing(Missing::Signin),
         Command::Bench(args) => bench::bench(&stores, &args),
         Command::BenchTowers(args) => towers::towers(&args),
         Command::Embed(args) => embed::embed(&stores, &args),

@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, path::PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args as Group;
 use rullama_pull::{Progress, Puller};
 use rullama_store::{Digest, ModelName};
@@ -54,6 +54,33 @@ pub(crate) struct PsArgs {
 pub(crate) struct StopArgs {
     /// Model to unload
     model: String,
+}
+
+/// Whatever follows a command that rullama does not have.
+#[derive(Debug, Group)]
+pub(crate) struct MissingArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    rest: Vec<String>,
+}
+
+/// Commands of Ollama's that rullama does not have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Missing {
+    Create,
+    Push,
+    Signin,
+}
+
+/// Says what to type instead.
+pub(crate) fn missing(command: Missing) -> Result<()> {
+    bail!(match command {
+        Missing::Create =>
+            "rullama has no Modelfiles: send POST /api/create to `rullama serve` to store a base with an adapter, a system text or parameters, or \
+             use `rullama run MODEL --adapter FILE --system TEXT`",
+        Missing::Push =>
+            "rullama uploads no models; Ollama, which uses the same store, does with `ollama push`",
+        Missing::Signin => "rullama needs no account",
+    })
 }
 
 /// The store that is written to: the first that exists, else the first.

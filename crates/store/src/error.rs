@@ -58,7 +58,7 @@ pub enum StoreError {
     },
 
     /// The manifest is broken.
-    #[error("the manifest {} is broken: {problem}; run `ollama pull` for this model again", .path.display())]
+    #[error("the manifest {} is broken: {problem}; run `rullama pull` for this model again", .path.display())]
     BadManifest {
         /// The file.
         path: PathBuf,
@@ -68,7 +68,7 @@ pub enum StoreError {
 
     /// A blob that the manifest names is not there.
     #[error(
-        "{name}: the file of its {kind} is missing{}: {}; run `ollama pull {name}` again",
+        "{name}: the file of its {kind} is missing{}: {}; run `rullama pull {name}` again",
         if *.partial { " (its download did not finish)" } else { "" },
         .path.display()
     )]
@@ -85,7 +85,7 @@ pub enum StoreError {
 
     /// A blob has another length than the manifest says.
     #[error(
-        "{name}: the file of its {kind} has {actual} bytes instead of {expected}: {}; delete it and run `ollama pull {name}` again",
+        "{name}: the file of its {kind} has {actual} bytes instead of {expected}: {}; delete it and run `rullama pull {name}` again",
         .path.display()
     )]
     WrongSize {
@@ -114,7 +114,7 @@ pub enum StoreError {
     },
 
     /// The manifest names no weights.
-    #[error("{name} has no weights (no model layer); run `ollama pull {name}` again")]
+    #[error("{name} has no weights (no model layer); run `rullama pull {name}` again")]
     NoWeights {
         /// The model.
         name: String,
@@ -132,7 +132,7 @@ pub enum StoreError {
     },
 
     /// A text is not UTF-8.
-    #[error("{name}: its {kind} is not UTF-8 text: {}; run `ollama pull {name}` again", .path.display())]
+    #[error("{name}: its {kind} is not UTF-8 text: {}; run `rullama pull {name}` again", .path.display())]
     BadText {
         /// The model.
         name: String,
@@ -143,7 +143,7 @@ pub enum StoreError {
     },
 
     /// A blob is not valid JSON, or not of the expected shape.
-    #[error("{name}: cannot read its {kind}: {}: {source}; run `ollama pull {name}` again", .path.display())]
+    #[error("{name}: cannot read its {kind}: {}: {source}; run `rullama pull {name}` again", .path.display())]
     BadJson {
         /// The model.
         name: String,
@@ -252,7 +252,7 @@ fn list(searched: &[Searched]) -> String {
 
 fn advice(similar: &[String]) -> String {
     if similar.is_empty() {
-        return "`ollama list` shows local models, `ollama pull` downloads more".into();
+        return "`rullama list` shows local models, `rullama pull` downloads more".into();
     }
     format!("did you mean {}?", similar.join(", "))
 }

@@ -53,7 +53,7 @@ fn the_newest_comes_first() {
 fn an_empty_store_says_where_to_get_a_model() {
     let store = Store::empty();
     let text = store.rullama(&["list"]).stdout();
-    has(&text, &["No models", store.root().to_str().unwrap(), "ollama pull", "--store"]);
+    has(&text, &["No models", store.root().to_str().unwrap(), "rullama pull", "--store"]);
     assert_eq!(store.rullama(&["list", "--json"]).json(), json!({ "models": [], "problems": [] }));
     has(&rullama(["list", "--store", "/no/such/store"]).stdout(), &["/no/such/store"]);
 }

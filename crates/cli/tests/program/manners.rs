@@ -119,3 +119,16 @@ fn a_closed_standard_error_is_ignored() {
     drop((child.stdout.take(), child.stderr.take()));
     assert_eq!(child.wait().unwrap().code(), Some(3));
 }
+
+/// What an Ollama user types works, or says what to type instead.
+#[test]
+fn commands_of_ollama_that_are_missing_say_what_to_type() {
+    let version = rullama(["--version"]).stdout();
+    assert_eq!((rullama(["-v"]).stdout(), rullama(["-V"]).stdout()), (version.clone(), version));
+    has(&rullama(["create", "mine", "-f", "Modelfile"]).fails(1), &["/api/create", "--adapter"]);
+    has(&rullama(["push", "mine", "--insecure"]).fails(1), &["ollama push"]);
+    has(&rullama(["signin"]).fails(1), &["no account"]);
+    has(&rullama(["signout"]).fails(1), &["no account"]);
+    let store = Store::empty();
+    has(&store.rullama(&["run", "nobody", "Hi"]).fails(3), &["rullama list", "rullama pull"]);
+}

@@ -36,7 +36,7 @@ fn unknown_names_suggest_similar_ones() {
     has(&error, &["gemma4:latest", "did you mean", "gemma4:e2b", "gemma4:26b"]);
     has(&store.rullama(&["tokenize", "gema4:e2b", "x"]).fails(3), &["did you mean gemma4:e2b"]);
     let error = store.rullama(&["verify", "something-else"]).fails(3);
-    has(&error, &["something-else:latest", store.root().to_str().unwrap(), "ollama pull"]);
+    has(&error, &["something-else:latest", store.root().to_str().unwrap(), "rullama pull"]);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_missing_blob_says_what_to_do() {
     std::fs::remove_file(&weights).unwrap();
     for command in ["show", "verify"] {
         let error = store.rullama(&[command, "gemma4:e2b"]).fails(4);
-        has(&error, &[weights.to_str().unwrap(), "missing", "ollama pull gemma4:e2b"]);
+        has(&error, &[weights.to_str().unwrap(), "missing", "rullama pull gemma4:e2b"]);
     }
     std::fs::write(weights.with_extension("-partial"), "").unwrap();
     let partial = format!("{}-partial", weights.to_str().unwrap());
@@ -104,7 +104,7 @@ fn a_blob_of_the_wrong_length_is_refused() {
     let store = Store::with("gemma4:e2b");
     let (_, weights) = store.weights();
     std::fs::write(&weights, b"GGUF").unwrap();
-    has(&store.rullama(&["show", "gemma4:e2b"]).fails(4), &["4 bytes", "ollama pull gemma4:e2b"]);
+    has(&store.rullama(&["show", "gemma4:e2b"]).fails(4), &["4 bytes", "rullama pull gemma4:e2b"]);
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn missing_blobs() {
             panic!("{error}")
         };
         assert_eq!((p, *partial), (&path, unfinished));
-        assert!(error.to_string().contains("`ollama pull m:latest`"), "{error}");
+        assert!(error.to_string().contains("`rullama pull m:latest`"), "{error}");
     }
     fs::create_dir(&path).unwrap();
     assert!(matches!(store.resolve("m"), Err(StoreError::Unreadable { .. })));
