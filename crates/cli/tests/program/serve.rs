@@ -152,6 +152,20 @@ fn other_commands_use_the_server() {
     has(&store.rullama(&["ps"]).fails(1), &["rullama serve"]);
 }
 
+/// A closed terminal ends the server, which leaves nothing behind.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_terminal_ends_it_in_order() {
+    let store = Store::empty();
+    let folder = tempfile::TempDir::new().unwrap();
+    let left = || std::fs::read_dir(folder.path()).unwrap().count();
+    let program = store.rullama(&["serve", "--port", "0", "--json", "--device", "cpu"]);
+    let serving = Serving::start(program.env("TMPDIR", folder.path()));
+    assert_eq!(left(), 1, "the demo model");
+    assert_eq!(serving.end("HUP").0, Some(0));
+    assert_eq!(left(), 0);
+}
+
 /// A deleted model does not stay in the server's memory.
 #[cfg(unix)]
 #[test]
