@@ -62,13 +62,7 @@ export default defineConfig(({ mode }) => {
           // The plugin adds the manifest itself; the same file twice would fail the whole installation.
           globPatterns: ["**/*.{html,js,css,wasm,svg,png}"],
           // The app constrains no replies, so it never needs the grammars. What draws diagrams and reads PDFs and MCP is fetched and kept when needed.
-          globIgnores: [
-            "test/**",
-            "**/guidance_bg*.wasm",
-            "**/diagram-worker*.js",
-            "**/pdf[.-]*.js",
-            "**/mcp-*.js",
-          ],
+          globIgnores: ["test/**", "**/guidance_bg*.wasm", "**/diagram-worker*.js", "**/pdf[.-]*.js", "**/mcp-*.js"],
           maximumFileSizeToCacheInBytes: 32 << 20,
         },
         manifest: {
