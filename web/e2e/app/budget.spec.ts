@@ -7,6 +7,8 @@ import { DEMO, expect, say, start, test } from "./fixture.ts";
 
 /** Kilobytes, gzipped. What goes over a limit is worth a second thought, not a higher limit. */
 const LIMITS = { js: 150, css: 12 };
+/** Requests that the first words on the page wait for: the page, its styles, its scripts. */
+const BEFORE_PAINT = 8;
 
 test.use({ fake: { served: DEMO } });
 
@@ -25,4 +27,18 @@ test("a first visit and a first answer load little", async ({ app }) => {
     expect(weigh(kind), kind).toBeGreaterThan(1);
     expect(weigh(kind), kind).toBeLessThan(LIMITS[kind]);
   }
+});
+
+test("the first words on the page wait for neither a model, wasm nor another server", async ({ app, server }) => {
+  const painted = () => app.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? 0);
+  await expect.poll(painted).toBeGreaterThan(0);
+  const before = await app.evaluate(() => {
+    const paint = performance.getEntriesByName("first-contentful-paint")[0]!.startTime;
+    return performance
+      .getEntriesByType("resource")
+      .filter((one) => (one as PerformanceResourceTiming).responseEnd < paint)
+      .map(({ name }) => name);
+  });
+  expect(before.filter((url) => !url.startsWith(server.origin) || /wasm|worker|gguf|\/api\//u.test(url))).toEqual([]);
+  expect(before.length).toBeLessThanOrEqual(BEFORE_PAINT);
 });
