@@ -119,7 +119,7 @@ test("an answer is edited: the new one counts, the old one stays", async ({ app 
   await say(app, "Hello");
   await app.getByRole("article").last().getByRole("button", { name: "Edit answer" }).click();
   await app.getByRole("textbox", { name: "Edit the answer" }).fill("Something **else**.");
-  await app.getByRole("button", { name: "Save" }).click();
+  await app.getByRole("button", { name: "Save", exact: true }).click();
   await expect(app.getByRole("article").last()).toContainText("Something else.");
   await expect(app.getByRole("article").last()).toContainText("edited");
   await expect(app.getByText("2 of 2")).toBeVisible();
