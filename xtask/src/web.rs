@@ -33,7 +33,7 @@ pub(crate) fn web_task() -> Result<()> {
 }
 
 /// The end-to-end tests that CI has time for; `cargo xtask web` runs all.
-const IN_CI: [&str; 16] = [
+const IN_CI: [&str; 18] = [
     "client/control",
     "client/greedy",
     "client/persist",
@@ -50,6 +50,8 @@ const IN_CI: [&str; 16] = [
     "app/real",
     "app/repair",
     "app/stored",
+    "app/stream",
+    "app/workspace",
 ];
 
 /// Their projects: the storage tests run in Firefox with `cargo xtask firefox` only.

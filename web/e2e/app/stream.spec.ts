@@ -147,33 +147,37 @@ test("a diagram is drawn when that is wanted, and not before", async ({ app }) =
   await expect(image).toBeVisible();
 });
 
-test("hostile diagrams neither run nor load anything, and none takes forever", async ({ app, server }) => {
-  const requests: string[] = [];
-  app.on("request", (request) => requests.push(request.url()));
-  const big = Array.from({ length: 3000 }, (_, at) => `N${(at * 7919) % 1009}`).join("-->");
-  const hostile = [
-    `graph TD\n A["<img src=https://example.org/x onerror='window.hit=1'>"] --> B["<script>window.hit=1</script>"]`,
-    `graph TD\n A --> B\n click A href "javascript:window.hit=1"\n click B callback "window.hit=1"`,
-    `graph TD\n A["</text></svg><script>window.hit=1</script><svg onload='window.hit=1'>"] --> B`,
-    `graph TD\n A --> B\n style A fill:url(https://example.org/x.svg),stroke:red;}@import 'https://example.org/x.css';`,
-    `%%{init: {"securityLevel": "loose", "themeCSS": "@import url(https://example.org/y.css)"}}%%\ngraph TD\n A --> B`,
-    `sequenceDiagram\n A->>B: <foreignObject><iframe src="https://example.org"></iframe></foreignObject>`,
-    `graph TD\n${big}`,
-    `graph TD\n A["${"x".repeat(30_000)}"] --> B`,
-  ];
-  await start(app);
-  await change(app, { word: 0, answer: hostile.map((source) => `\`\`\`mermaid\n${source}\n\`\`\``).join("\n\n") });
-  await say(app, "Try");
-  const answer = app.getByRole("article").last();
-  const buttons = answer.getByRole("button", { name: "Show diagram" });
-  await expect(buttons).toHaveCount(hostile.length);
-  await answer.evaluate((article) => article.querySelectorAll<HTMLElement>(".draw").forEach((one) => one.click()));
-  await expect(answer.locator(".diagram")).toHaveCount(hostile.length);
-  await expect(answer.getByText("Drawing…")).toHaveCount(0);
-  expect(await answer.locator(".diagram img").count()).toBeGreaterThan(2);
-  const tags = await answer.locator(".diagram *").evaluateAll((all) => all.map((one) => one.tagName));
-  expect(new Set(tags)).toEqual(new Set(["IMG"]));
-  expect(await app.evaluate(() => (window as { hit?: number }).hit)).toBeUndefined();
-  const elsewhere = requests.filter((url) => !url.startsWith(server.origin) && !url.startsWith("data:"));
-  expect(elsewhere).toEqual([]);
-});
+test(
+  "hostile diagrams neither run nor load anything, and none takes forever",
+  { tag: "@slow" },
+  async ({ app, server }) => {
+    const requests: string[] = [];
+    app.on("request", (request) => requests.push(request.url()));
+    const big = Array.from({ length: 3000 }, (_, at) => `N${(at * 7919) % 1009}`).join("-->");
+    const hostile = [
+      `graph TD\n A["<img src=https://example.org/x onerror='window.hit=1'>"] --> B["<script>window.hit=1</script>"]`,
+      `graph TD\n A --> B\n click A href "javascript:window.hit=1"\n click B callback "window.hit=1"`,
+      `graph TD\n A["</text></svg><script>window.hit=1</script><svg onload='window.hit=1'>"] --> B`,
+      `graph TD\n A --> B\n style A fill:url(https://example.org/x.svg),stroke:red;}@import 'https://example.org/x.css';`,
+      `%%{init: {"securityLevel": "loose", "themeCSS": "@import url(https://example.org/y.css)"}}%%\ngraph TD\n A --> B`,
+      `sequenceDiagram\n A->>B: <foreignObject><iframe src="https://example.org"></iframe></foreignObject>`,
+      `graph TD\n${big}`,
+      `graph TD\n A["${"x".repeat(30_000)}"] --> B`,
+    ];
+    await start(app);
+    await change(app, { word: 0, answer: hostile.map((source) => `\`\`\`mermaid\n${source}\n\`\`\``).join("\n\n") });
+    await say(app, "Try");
+    const answer = app.getByRole("article").last();
+    const buttons = answer.getByRole("button", { name: "Show diagram" });
+    await expect(buttons).toHaveCount(hostile.length);
+    await answer.evaluate((article) => article.querySelectorAll<HTMLElement>(".draw").forEach((one) => one.click()));
+    await expect(answer.locator(".diagram")).toHaveCount(hostile.length);
+    await expect(answer.getByText("Drawing…")).toHaveCount(0);
+    expect(await answer.locator(".diagram img").count()).toBeGreaterThan(2);
+    const tags = await answer.locator(".diagram *").evaluateAll((all) => all.map((one) => one.tagName));
+    expect(new Set(tags)).toEqual(new Set(["IMG"]));
+    expect(await app.evaluate(() => (window as { hit?: number }).hit)).toBeUndefined();
+    const elsewhere = requests.filter((url) => !url.startsWith(server.origin) && !url.startsWith("data:"));
+    expect(elsewhere).toEqual([]);
+  },
+);
