@@ -97,6 +97,8 @@ test("text files are added, others are refused", async ({ app }) => {
 
 test("a model that makes vectors does not chat, and says so", async ({ app }) => {
   await load(app, "embedding:tiny");
+  // Loading it ends on the search page.
+  await app.getByRole("heading", { name: "Search texts" }).waitFor();
   await app.getByRole("button", { name: "New chat" }).click();
   await expect(app.getByRole("heading", { name: "embedding:tiny is an embedding model" })).toBeVisible();
   await app.getByRole("main").getByRole("link", { name: "Search texts" }).click();

@@ -56,7 +56,10 @@ test("a program in the sandbox reaches nothing, and its value and output come ba
   try {
     server.script("/reached.js", "export default 1;");
     const settings = { tools: ["javascript"], allowedTools: ["javascript"] };
-    await page.addInitScript((text) => localStorage.setItem("rullama-settings", text), JSON.stringify(settings));
+    // Scripts of the test also begin in the sandbox's frame, which has no storage.
+    await page.addInitScript((text) => {
+      if (window === top) localStorage.setItem("rullama-settings", text);
+    }, JSON.stringify(settings));
     await page.addInitScript(() => (window.fake = { served: [{ name: "demo:latest", size: 1 }], word: 0 }));
     await page.goto(server.origin);
     await page.getByRole("button", { name: "Try it now" }).click();

@@ -154,7 +154,8 @@ fn every_answer_is_isolated() {
             let is_page = answer.header("content-type").starts_with("text/html");
             let policy = answer.header("content-security-policy");
             assert_eq!(
-                policy.contains("default-src 'none'; script-src 'self' 'wasm-unsafe-eval' 'sha256-"),
+                policy
+                    .contains("default-src 'none'; script-src 'self' 'wasm-unsafe-eval' 'sha256-"),
                 is_page
             );
         }

@@ -25,7 +25,7 @@ const run = (() => {
     typeof value === "bigint" ? String(value) : value instanceof Map || value instanceof Set ? [...value] : value;
   const show = (value) => {
     if (typeof value === "string") return value;
-    if (value instanceof Error) return String(value);
+    if (typeof value === "bigint" || value instanceof Error) return String(value);
     try { return JSON.stringify(value, plain) ?? String(value); } catch { return String(value); }
   };
   const lines = [];
