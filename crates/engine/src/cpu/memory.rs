@@ -83,18 +83,25 @@ impl Weight {
     /// # Panics
     /// If there is no such row; [`crate::cpu::CpuPlan::new`] has checked the bytes.
     pub fn row(&self, row: usize, out: &mut [f32]) {
-        let bytes = self.row_bytes();
+        dequantize(self.dtype, self.row_bytes(row), out).expect("the plan checked type and length");
+    }
+
+    /// The bytes of row `row`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(crate) fn row_bytes(&self, row: usize) -> &[u8] {
+        let bytes = self.bytes_per_row();
         let (mut at, mut parts) = (row * bytes, self.parts.iter());
         let mut part = parts.next().expect("a weight has bytes");
         while at >= part.len() {
             at -= part.len();
             part = parts.next().expect("a row of the weight");
         }
-        let slice = &part[at..at + bytes];
-        dequantize(self.dtype, slice, out).expect("the plan checked type and length");
+        &part[at..at + bytes]
     }
 
-    fn row_bytes(&self) -> usize {
+    fn bytes_per_row(&self) -> usize {
         self.shape.width() / self.dtype.block_elements() * self.dtype.block_bytes()
     }
 
@@ -106,7 +113,7 @@ impl Weight {
         let fits = self.shape == wanted.shape
             && wanted.element == Element::Weight(self.dtype)
             && self.shape.width().is_multiple_of(self.dtype.block_elements())
-            && self.bytes() == self.shape.rows() * self.row_bytes();
+            && self.bytes() == self.shape.rows() * self.bytes_per_row();
         if fits {
             return Ok(());
         }
@@ -136,6 +143,11 @@ impl<'a> CpuCall<'a> {
         memory: &'a [Rc<RefCell<Data>>],
     ) -> Self {
         Self { step, graph, node, memory }
+    }
+
+    /// Whether a row's result must not depend on the number of rows.
+    pub(crate) fn is_batch_invariant(&self) -> bool {
+        self.graph.is_batch_invariant()
     }
 
     /// Type of input `i`.
@@ -187,6 +199,24 @@ impl<'a> CpuCall<'a> {
         }
     }
 
+    /// All elements of input `i` like [`Self::decoded`], without a copy if they are in memory as floats.
+    pub(crate) fn values(&self, i: usize) -> Values<'a> {
+        match &*self.borrow(self.node.inputs[i]) {
+            Data::F32(_) => Values::InMemory(self.f32(i)),
+            _ => Values::Decoded(self.decoded(i)),
+        }
+    }
+
+    /// The memory of input `i`.
+    pub(crate) fn input_memory(&self, i: usize) -> Rc<RefCell<Data>> {
+        Rc::clone(&self.memory[self.node.inputs[i].index()])
+    }
+
+    /// The memory of result `i`.
+    pub(crate) fn output_memory(&self, i: usize) -> Rc<RefCell<Data>> {
+        Rc::clone(&self.memory[self.node.outputs[i].index()])
+    }
+
     /// State `i`, writable.
     pub fn state(&self, i: usize) -> RefMut<'a, [f32]> {
         f32_mut(self.memory[self.node.inputs[i].index()].borrow_mut())
@@ -220,6 +250,25 @@ impl<'a> CpuCall<'a> {
 
     fn borrow(&self, value: Value) -> Ref<'a, Data> {
         self.memory[value.index()].borrow()
+    }
+}
+
+/// Elements of an input.
+pub(crate) enum Values<'a> {
+    /// As they are in memory.
+    InMemory(Ref<'a, [f32]>),
+    /// Decoded from a weight.
+    Decoded(Vec<f32>),
+}
+
+impl std::ops::Deref for Values<'_> {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        match self {
+            Self::InMemory(values) => values,
+            Self::Decoded(values) => values,
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Runs a graph on the CPU, one operation after the other, in f32: the reference for tests, and the fallback without a GPU.
 
-mod dot;
 mod memory;
+pub(crate) mod simd;
 
-pub(crate) use dot::{LANES, add_scaled, dot, dot_lanes};
 pub use memory::{CpuCall, Data, Weight};
+pub(crate) use simd::{add_scaled, dot};
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
@@ -47,11 +47,7 @@ impl CpuPlan {
     ) -> Result<Self, EngineError> {
         let mut memory = Vec::new();
         for (_, info) in graph.values() {
-            let len = info.ty.shape.len();
-            let zeros = || match info.ty.element {
-                Element::U32 => Data::U32(vec![0; len]),
-                _ => Data::F32(vec![0.0; len]),
-            };
+            let zeros = || zeros(&info.ty);
             memory.push(match (&info.origin, info.ty.element) {
                 (Origin::Weight(_) | Origin::Stack(_), Element::Weight(dtype)) => {
                     let shape = info.ty.shape.clone();
@@ -71,6 +67,16 @@ impl CpuPlan {
             });
         }
         Ok(Self { graph, memory })
+    }
+
+    /// Prepares a graph whose inputs, weights and states all have memory already; other values get their own.
+    pub(crate) fn with_memory(graph: Graph, given: &HashMap<Value, Rc<RefCell<Data>>>) -> Self {
+        let memory = graph.values().map(|(value, info)| match given.get(&value) {
+            Some(memory) => Rc::clone(memory),
+            None => Rc::new(RefCell::new(zeros(&info.ty))),
+        });
+        let memory = memory.collect();
+        Self { graph, memory }
     }
 
     /// The graph.
@@ -136,5 +142,13 @@ impl CpuPlan {
         let named =
             |origin: &Origin| matches!(origin, Origin::Input(n) | Origin::State(n) if n == name);
         self.graph.values().find(|(_, info)| named(&info.origin)).map(|(value, _)| value)
+    }
+}
+
+fn zeros(ty: &Type) -> Data {
+    let len = ty.shape.len();
+    match ty.element {
+        Element::U32 => Data::U32(vec![0; len]),
+        _ => Data::F32(vec![0.0; len]),
     }
 }

@@ -1,9 +1,9 @@
 //! Fused operations in terms of simpler ones: their CPU reference, their gradient, and their dispatches where no fused kernel applies.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 use crate::{
-    cpu::{CpuCall, CpuPlan, Data},
+    cpu::{CpuCall, CpuPlan},
     gpu::{Bind, BufferRef, Dispatch, GpuCall, Lowered, value_bytes},
     graph::{Element, Graph, NodeValues, Type, Value, walk},
 };
@@ -40,23 +40,27 @@ pub(crate) fn infer(inputs: &[&Type], expand: Expand<'_>) -> Vec<Type> {
     expanded.results.iter().map(|value| expanded.graph.ty(*value).clone()).collect()
 }
 
-/// Runs the simpler operations on the CPU.
+/// Runs the simpler operations on the CPU, in the memory of the fused operation's inputs and results.
 pub(crate) fn cpu(call: &CpuCall<'_>, expand: Expand<'_>) {
+    let graph = if call.is_batch_invariant() { Graph::new_batch_invariant() } else { Graph::new() };
     let Expanded { graph, inputs, results } =
-        Expanded::new(Graph::new(), (0..call.inputs()).map(|i| call.input(i)), expand);
-    let index = |name: &str| name.parse::<usize>().expect("inputs are named by their indices");
-    let weights = |name: &str, _: &Type| Some(call.weight(index(name)).clone());
-    let plan = CpuPlan::new(graph, weights).expect("the weights of the outer graph fit");
-    for i in 0..inputs.len() {
-        match call.input(i).element {
-            Element::Weight(_) => {}
-            Element::U32 => plan.write(&i.to_string(), Data::U32(call.u32(i).to_vec())),
-            _ => plan.write(&i.to_string(), Data::F32(call.f32(i).to_vec())),
+        Expanded::new(graph, (0..call.inputs()).map(|i| call.input(i)), expand);
+    let memory = |(i, value): (usize, &Value)| (*value, call.input_memory(i));
+    let mut given: HashMap<Value, _> = inputs.iter().enumerate().map(memory).collect();
+    let mut copied = Vec::new();
+    for (i, result) in results.iter().enumerate() {
+        match given.entry(*result) {
+            Entry::Vacant(entry) => {
+                entry.insert(call.output_memory(i));
+            }
+            // A result that is an input, or the same as another result.
+            Entry::Occupied(_) => copied.push((i, *result)),
         }
     }
+    let plan = CpuPlan::with_memory(graph, &given);
     plan.run(call.step);
-    for (i, result) in results.iter().enumerate() {
-        call.out(i).copy_from_slice(&plan.read(*result));
+    for (i, result) in copied {
+        call.out(i).copy_from_slice(&plan.read(result));
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) mod gpu;
 mod tests;
 
 use crate::{
-    cpu::CpuCall,
+    cpu::{CpuCall, dot},
     gpu::{Dispatch, GpuCall},
     graph::{Graph, NodeValues, Op, Type, Value},
     ops::{RmsNormGrad, fused},
@@ -221,7 +221,7 @@ impl Op for AddNorm {
 
 impl AddNorm {
     fn rho(&self, row: &[f32]) -> f32 {
-        let mean = row.iter().map(|x| x * x).sum::<f32>() / row.len() as f32;
+        let mean = dot(row, row) / row.len() as f32;
         1.0 / (mean + self.eps).sqrt()
     }
 }

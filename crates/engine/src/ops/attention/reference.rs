@@ -2,7 +2,10 @@
 
 use super::mask::Visible;
 use crate::{
-    cpu::{add_scaled, dot},
+    cpu::{
+        dot,
+        simd::{Kernel, Lanes, add_scaled_in, dot_in, run},
+    },
     graph::Type,
     ops::sequences::RowPlaces,
     threads::for_pieces,
@@ -40,12 +43,7 @@ impl<'a> Reference<'a> {
         out.fill(0.0);
         let live = (live * self.heads).min(self.q.len() / self.width);
         let row = |weights: &mut Vec<f32>, row: usize, out: &mut [f32]| {
-            weights.clear();
-            weights.extend(self.scores(row));
-            softmax(weights);
-            for (key, weight) in self.keys(row).zip(weights) {
-                add_scaled(out, *weight, self.value(row, key));
-            }
+            run(Row { reference: self, row, weights, out });
         };
         let most_keys = (0..live).map(|row| self.keys(row).len() as u64).max().unwrap_or(0);
         let out = &mut out[..live * self.width];
@@ -88,4 +86,30 @@ fn softmax(scores: &mut [f32]) {
     scores.iter_mut().for_each(|score| *score = (*score - largest).exp());
     let sum: f32 = scores.iter().sum();
     scores.iter_mut().for_each(|weight| *weight /= sum);
+}
+
+/// The attention of one row of queries.
+struct Row<'a, 'b> {
+    reference: &'a Reference<'b>,
+    row: usize,
+    weights: &'a mut Vec<f32>,
+    out: &'a mut [f32],
+}
+
+impl Kernel for Row<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let Self { reference, row, weights, out } = self;
+        let (q, keys) = (reference.head(reference.q, row), reference.keys(row));
+        weights.clear();
+        for key in keys.clone() {
+            weights.push(dot_in(lanes, q, reference.key(row, key)));
+        }
+        softmax(weights);
+        for (key, weight) in keys.zip(weights) {
+            add_scaled_in(lanes, out, *weight, reference.value(row, key));
+        }
+    }
 }

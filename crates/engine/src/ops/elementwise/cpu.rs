@@ -1,21 +1,63 @@
 //! The CPU references, one element at a time.
 
 use super::{Activation, Elementwise};
-use crate::cpu::CpuCall;
+use crate::{
+    cpu::{
+        CpuCall,
+        simd::{gelu_mul, silu_mul},
+    },
+    threads::for_pieces,
+};
 
 const ROOT_2_OVER_PI: f32 = 0.797_884_6;
 const CUBIC: f32 = 0.044_715;
+/// Cost of an element, in multiplications: that of a hyperbolic tangent or exponential.
+const COST: u64 = 32;
+/// Elements that a core computes at a time.
+const PIECE: usize = 1024;
 
 pub(super) fn forward(op: &Elementwise, call: &CpuCall<'_>) {
-    let inputs: Vec<Vec<f32>> = (0..call.inputs()).map(|i| call.decoded(i)).collect();
+    let inputs: Vec<_> = (0..call.inputs()).map(|i| call.values(i)).collect();
+    let inputs: Vec<&[f32]> = inputs.iter().map(|values| &**values).collect();
     let width = call.output(0).shape.width();
     let other = op.other_width(&|i| call.input(i).shape.width());
     let offset = op.offset(&|i| call.input(i).shape.width());
+    let at = |i: usize| Element { i, row: i / width, column: i % width, other, offset };
     let mut y = call.out(0);
-    for i in 0..y.len() {
-        y[i] =
-            element(op, &inputs, &Element { i, row: i / width, column: i % width, other, offset });
-    }
+    // Pieces of whole rows, or of one row.
+    let piece = if y.len() == width { PIECE } else { width };
+    let compute = |(): &mut (), index: usize, y: &mut [f32]| {
+        let first = at(index * piece);
+        if let Some((by, gate, up)) = gated(op, &inputs, &first, y.len()) {
+            return by.gated(gate, up, y);
+        }
+        for (i, y) in y.iter_mut().enumerate() {
+            *y = element(op, &inputs, &at(first.i + i));
+        }
+    };
+    let operations = COST * y.len() as u64;
+    for_pieces(&mut y, piece, operations, || (), compute);
+}
+
+/// Gate and factor of the `len` elements of a row from `first` on, for gated activations.
+fn gated<'a>(
+    op: &Elementwise,
+    x: &[&'a [f32]],
+    first: &Element,
+    len: usize,
+) -> Option<(Activation, &'a [f32], &'a [f32])> {
+    let part = |x: &'a [f32], from: usize| &x[from..][..len];
+    Some(match op {
+        Elementwise::Gated(by) => (*by, part(x[0], first.i), part(x[1], first.i)),
+        Elementwise::GatedHalves(by) => {
+            let gate = first.row * first.other + first.column;
+            (*by, part(x[0], gate), part(x[0], gate + first.other / 2))
+        }
+        Elementwise::GeluMulSlice { .. } => {
+            (Activation::Gelu, part(x[0], first.i), part(x[1], first.in_slice()))
+        }
+        _ => return None,
+    })
 }
 
 /// Position of an element, and the row width and slice offset of the input whose rows differ from the result's.
@@ -34,7 +76,7 @@ impl Element {
     }
 }
 
-fn element(op: &Elementwise, x: &[Vec<f32>], at: &Element) -> f32 {
+fn element(op: &Elementwise, x: &[&[f32]], at: &Element) -> f32 {
     let i = at.i;
     match op {
         Elementwise::Mul => x[0][i] * x[1][i],
@@ -77,6 +119,14 @@ fn element(op: &Elementwise, x: &[Vec<f32>], at: &Element) -> f32 {
 }
 
 impl Activation {
+    /// `y = f(gate) · up`
+    fn gated(self, gate: &[f32], up: &[f32], y: &mut [f32]) {
+        match self {
+            Self::Gelu => gelu_mul(gate, up, y),
+            Self::Silu => silu_mul(gate, up, y),
+        }
+    }
+
     fn of(self, z: f32) -> f32 {
         match self {
             Self::Gelu => gelu(z),

@@ -1,7 +1,11 @@
 //! The CPU reference of head norms, RoPE and KV cache writes.
 
 use super::types::{HeadForm, QkvRope};
-use crate::{cpu::CpuCall, graph::Type, ops::sequences::RowPlaces};
+use crate::{
+    cpu::{CpuCall, dot},
+    graph::Type,
+    ops::sequences::RowPlaces,
+};
 
 impl HeadForm {
     /// One head of queries or keys: the norm, then each pair rotated by its cosine and sine.
@@ -30,7 +34,7 @@ impl HeadForm {
 }
 
 fn norm_scale(x: &[f32], eps: f32) -> f32 {
-    let mean = x.iter().map(|x| x * x).sum::<f32>() / x.len() as f32;
+    let mean = dot(x, x) / x.len() as f32;
     1.0 / (mean + eps).sqrt()
 }
 

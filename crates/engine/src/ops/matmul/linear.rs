@@ -39,7 +39,8 @@ impl Op for Linear {
         let (x, weight, mut y) = (call.f32(0), call.weight(1), call.out(0));
         let columns = x.chunks_exact(weight.shape.width()).enumerate().collect();
         let batch = RowBatch { first_row: 0, columns };
-        matmul_rows(&weight, weight.shape.rows(), &[batch], &mut y);
+        let batches = (&[batch][..], call.is_batch_invariant());
+        matmul_rows(&weight, weight.shape.rows(), batches, &mut y);
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {

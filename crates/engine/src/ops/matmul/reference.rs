@@ -1,16 +1,18 @@
-//! CPU reference of matmuls with a weight: each row is decoded once for all columns, rows are distributed over cores.
-
-use std::ops::Range;
+//! CPU reference of matmuls with a weight, in f32: rows are distributed over cores. A few columns are multiplied with the levels of each row
+//! as they are read (GEMV); for more, blocks of rows are decoded (GEMM).
 
 use crate::{
-    cpu::{LANES, Weight, dot, dot_lanes},
+    cpu::{
+        Weight,
+        simd::{BLOCK_ROWS, Column, GemmScratch, Panels, gemm, gemv},
+    },
     threads::for_pieces,
 };
 
-/// Rows decoded together, so that a loaded column is multiplied with all of them.
-const BLOCK: usize = 4;
-/// Cost of decoding an element, in multiplications.
-const DECODING: usize = 4;
+/// Most columns of a GEMV where a GEMM is allowed.
+const GEMV_COLUMNS: usize = 8;
+/// Rows of a GEMV that are one piece of work.
+const GEMV_ROWS: usize = 8;
 
 /// Columns that are multiplied with the same rows of a weight.
 #[derive(Debug)]
@@ -21,62 +23,106 @@ pub(crate) struct RowBatch<'a> {
     pub(crate) columns: Vec<(usize, &'a [f32])>,
 }
 
+/// The columns of a batch in the form their kernel reads.
+enum Prepared<'a> {
+    Gemv(Vec<Column<'a>>),
+    Gemm(Panels),
+}
+
+impl<'a> Prepared<'a> {
+    /// In batch-invariant passes, all columns take the GEMV, which computes each of them alone.
+    fn new(weight: &Weight, batch: &RowBatch<'a>, batch_invariant: bool) -> Self {
+        let columns = batch.columns.iter().map(|(_, column)| *column);
+        match batch_invariant || batch.columns.len() <= GEMV_COLUMNS {
+            true => Self::Gemv(columns.map(|x| Column::new(weight.dtype, x)).collect()),
+            false => Self::Gemm(Panels::new(weight.shape.width(), &columns.collect::<Vec<_>>())),
+        }
+    }
+}
+
+/// Memory of one thread.
+#[derive(Default)]
+struct Scratch {
+    decoded: Vec<f32>,
+    dots: Vec<f32>,
+    gemm: GemmScratch,
+}
+
 /// `y[index, r] = W[first_row + r] · column` for every column of every batch; results without a column are zero.
-pub(crate) fn matmul_rows(weight: &Weight, rows: usize, batches: &[RowBatch<'_>], y: &mut [f32]) {
+pub(crate) fn matmul_rows(
+    weight: &Weight,
+    rows: usize,
+    (batches, batch_invariant): (&[RowBatch<'_>], bool),
+    y: &mut [f32],
+) {
     if rows == 0 || y.is_empty() {
         return;
     }
     let (width, results) = (weight.shape.width(), y.len() / rows);
-    let work_each =
-        batches.iter().map(|batch| (batch.columns.len() + DECODING) as u64).sum::<u64>();
-    let work = |decoded: &mut Vec<f32>, block: usize, out: &mut [f32]| {
+    let prepared: Vec<(&RowBatch<'_>, Prepared<'_>)> = batches
+        .iter()
+        .map(|batch| (batch, Prepared::new(weight, batch, batch_invariant)))
+        .collect();
+    let is_gemm = prepared.iter().any(|(_, columns)| matches!(columns, Prepared::Gemm(_)));
+    let block_rows = if is_gemm { BLOCK_ROWS } else { GEMV_ROWS };
+    let work = |scratch: &mut Scratch, block: usize, out: &mut [f32]| {
         out.fill(0.0);
-        let count = out.len() / results;
-        let decoded = &mut decoded[..count * width];
-        for batch in batches {
-            let first = batch.first_row + block * BLOCK;
-            decode(weight, first..first + count, decoded);
-            for (index, column) in &batch.columns {
-                dots(decoded, column, &mut out[index * count..(index + 1) * count]);
-            }
+        for (batch, columns) in &prepared {
+            let first = batch.first_row + block * block_rows;
+            multiply(weight, first, (batch, columns), scratch, (results, &mut *out));
         }
     };
-    let (scratch, operations) = (|| vec![0.0; BLOCK * width], (rows * width) as u64 * work_each);
+    let each = batches.iter().map(|batch| (batch.columns.len() + 1) as u64).sum::<u64>();
+    let operations = (rows * width) as u64 * each;
     if results == 1 {
-        return for_pieces(y, BLOCK, operations, scratch, work);
+        return for_pieces(y, block_rows, operations, Scratch::default, work);
     }
     // A core computes all columns of a few rows.
     let mut blocks = vec![0.0; y.len()];
-    for_pieces(&mut blocks, BLOCK * results, operations, scratch, work);
-    for (block, values) in blocks.chunks(BLOCK * results).enumerate() {
-        let count = values.len() / results;
-        for (index, values) in values.chunks_exact(count).enumerate() {
-            y[index * rows + block * BLOCK..][..count].copy_from_slice(values);
+    for_pieces(&mut blocks, block_rows * results, operations, Scratch::default, work);
+    let gather = |(): &mut (), index: usize, y: &mut [f32]| {
+        for (y, values) in y.chunks_mut(block_rows).zip(blocks.chunks(block_rows * results)) {
+            y.copy_from_slice(&values[index * y.len()..][..y.len()]);
         }
-    }
-}
-
-fn decode(weight: &Weight, rows: Range<usize>, out: &mut [f32]) {
-    for (row, out) in rows.zip(out.chunks_exact_mut(weight.shape.width())) {
-        weight.row(row, out);
-    }
-}
-
-/// Dot products of a column with each of the decoded rows.
-fn dots(rows: &[f32], column: &[f32], out: &mut [f32]) {
-    let width = column.len();
-    let mut all = rows.chunks_exact(width);
-    let (Ok(out), Some(a), Some(b), Some(c), Some(d)) =
-        (<&mut [f32; BLOCK]>::try_from(&mut *out), all.next(), all.next(), all.next(), all.next())
-    else {
-        let rows = rows.chunks_exact(width);
-        return out.iter_mut().zip(rows).for_each(|(out, row)| *out = dot(row, column));
     };
-    *out = dot_lanes([a, b, c, d], column);
-    let whole = width / LANES * LANES;
-    for (out, row) in out.iter_mut().zip([a, b, c, d]) {
-        let rest = row[whole..].iter().zip(&column[whole..]);
-        *out += rest.map(|(w, x)| w * x).sum::<f32>();
+    let moved = y.len() as u64;
+    for_pieces(y, rows, moved, || (), gather);
+}
+
+/// Multiplies the columns of a batch with the rows from `first` on that `out`, `[results][rows]`, has room for.
+fn multiply(
+    weight: &Weight,
+    first: usize,
+    (batch, columns): (&RowBatch<'_>, &Prepared<'_>),
+    scratch: &mut Scratch,
+    (results, out): (usize, &mut [f32]),
+) {
+    let count = out.len() / results;
+    let indices = batch.columns.iter().map(|(index, _)| *index).enumerate();
+    match columns {
+        Prepared::Gemv(columns) => {
+            let Scratch { decoded, dots, .. } = scratch;
+            dots.resize(columns.len(), 0.0);
+            for r in 0..count {
+                let row = weight.row_bytes(first + r);
+                gemv(weight.dtype, row, columns, decoded, dots);
+                for (column, index) in indices.clone() {
+                    out[index * count + r] = dots[column];
+                }
+            }
+        }
+        Prepared::Gemm(panels) => {
+            let mut rows: [&[u8]; BLOCK_ROWS] = [&[]; BLOCK_ROWS];
+            for (r, row) in rows[..count].iter_mut().enumerate() {
+                *row = weight.row_bytes(first + r);
+            }
+            gemm(weight.dtype, &rows[..count], panels, &mut scratch.gemm);
+            for (column, index) in indices {
+                for (r, out) in out[index * count..][..count].iter_mut().enumerate() {
+                    *out = scratch.gemm.result(r, column);
+                }
+            }
+        }
     }
 }
 
@@ -97,7 +143,7 @@ mod tests {
     }
 
     /// Two groups of rows, with columns in turn; the last result has none.
-    fn check(rows: usize, width: usize, columns: usize) {
+    fn check(rows: usize, width: usize, columns: usize, batch_invariant: bool) {
         let all = integers(2 * rows * width, 1);
         let bytes = Bytes::from_iter(all.iter().flat_map(|x| x.to_le_bytes()));
         let weight = Weight::new(DType::F32, [2 * rows, width], bytes);
@@ -107,7 +153,7 @@ mod tests {
             columns: (group..columns).step_by(2).map(|i| (i, x[i].as_slice())).collect(),
         });
         let mut y = vec![f32::NAN; (columns + 1) * rows];
-        matmul_rows(&weight, rows, &batches, &mut y);
+        matmul_rows(&weight, rows, (&batches, batch_invariant), &mut y);
         for (i, x) in x.iter().enumerate() {
             for r in 0..rows {
                 let row = &all[((i % 2) * rows + r) * width..][..width];
@@ -119,10 +165,17 @@ mod tests {
 
     #[test]
     fn columns_are_multiplied_with_their_rows() {
-        for (rows, width, columns) in
-            [(1, 1, 1), (3, 7, 2), (4, 8, 1), (5, 17, 3), (257, 33, 0), (130, 257, 9)]
-        {
-            check(rows, width, columns);
+        for (rows, width, columns) in [
+            (1, 1, 1),
+            (3, 7, 2),
+            (4, 8, 1),
+            (5, 17, 3),
+            (257, 33, 0),
+            (130, 257, 9),
+            (33, 300, 40),
+        ] {
+            check(rows, width, columns, false);
+            check(rows, width, columns, true);
         }
     }
 }

@@ -6,7 +6,7 @@ mod gpu;
 mod tests;
 
 use crate::{
-    cpu::CpuCall,
+    cpu::{CpuCall, dot},
     gpu::{Dispatch, GpuCall},
     graph::{Graph, NodeValues, Op, Type, Value},
     ops::RmsNormGrad,
@@ -57,7 +57,7 @@ impl Op for Ple {
             let row = &rows[slice * n..][..n];
             let b: Vec<f32> =
                 projection[slice * n..][..n].iter().map(|x| x * projection_factor).collect();
-            let mean = b.iter().map(|b| b * b).sum::<f32>() / n as f32;
+            let mean = dot(&b, &b) / n as f32;
             let rho = 1.0 / (mean + self.eps).sqrt();
             for j in 0..n {
                 y[j] = (row[j] * row_factor + b[j] * rho * weight[j])

@@ -4,7 +4,7 @@ pub(crate) mod cases;
 mod gpu;
 
 use crate::{
-    cpu::CpuCall,
+    cpu::{CpuCall, dot},
     gpu::{Dispatch, GpuCall},
     graph::{Graph, NodeValues, Op, Type, Value},
     ops::RmsNormGrad,
@@ -42,7 +42,7 @@ impl Op for RmsNorm {
         let weight = (call.inputs() > 1).then(|| call.decoded(1));
         let n = call.input(0).shape.width();
         for (x, y) in x.chunks_exact(n).zip(y.chunks_exact_mut(n)) {
-            let mean = x.iter().map(|x| x * x).sum::<f32>() / n as f32;
+            let mean = dot(x, x) / n as f32;
             let scale = 1.0 / (mean + self.eps).sqrt();
             for j in 0..n {
                 y[j] = x[j] * scale * weight.as_ref().map_or(1.0, |w| w[j]);

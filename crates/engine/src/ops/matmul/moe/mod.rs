@@ -109,7 +109,8 @@ impl Op for LinearExperts {
         }
         let batch = |(id, columns)| RowBatch { first_row: id as usize * sizes.rows, columns };
         let batches: Vec<_> = slots.into_iter().map(batch).collect();
-        matmul_rows(&weight, sizes.rows, &batches, &mut y);
+        let batches = (&batches[..], call.is_batch_invariant());
+        matmul_rows(&weight, sizes.rows, batches, &mut y);
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {

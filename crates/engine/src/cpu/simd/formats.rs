@@ -1,0 +1,279 @@
+//! Weights in their file's format, 32 at a time: levels as signed bytes, and scales. The formulas are those of `rullama_gguf::quant`.
+
+use super::lanes::{Lanes, WIDTH};
+
+/// How the values of a unit (32 weights) are scaled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scaling {
+    /// Not at all.
+    None,
+    /// By the first scale of the block.
+    Block,
+    /// By a scale per unit, less a minimum per unit: scales 0 to 7, minima 8 to 15.
+    UnitMinimum,
+    /// By a scale per half unit.
+    Half,
+}
+
+/// A block format.
+pub(super) trait Format {
+    /// Bytes of a block.
+    const BYTES: usize;
+    /// Units of a block.
+    const UNITS: usize;
+    /// Its scales.
+    const SCALING: Scaling;
+    /// The scales of a block.
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> [f32; WIDTH];
+    /// The values of a unit, before they are scaled.
+    fn unit<L: Lanes>(lanes: L, block: &[u8], unit: usize) -> [L::Floats; 2];
+}
+
+/// The `N` bytes from `from` on; blocks have a constant length, so that the check is compiled away.
+#[inline(always)]
+fn at<const N: usize>(block: &[u8], from: usize) -> &[u8; N] {
+    block[from..].first_chunk().expect("a whole block")
+}
+
+/// The scale in the first two bytes.
+#[inline(always)]
+fn first_half<L: Lanes>(lanes: L, block: &[u8]) -> [f32; WIDTH] {
+    [lanes.half(*at(block, 0)); WIDTH]
+}
+
+#[derive(Debug)]
+pub(super) struct Q8_0;
+
+impl Format for Q8_0 {
+    const BYTES: usize = 34;
+    const UNITS: usize = 1;
+    const SCALING: Scaling = Scaling::Block;
+
+    #[inline(always)]
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> [f32; WIDTH] {
+        first_half(lanes, block)
+    }
+
+    #[inline(always)]
+    fn unit<L: Lanes>(lanes: L, block: &[u8], _: usize) -> [L::Floats; 2] {
+        [lanes.signed(at(block, 2)), lanes.signed(at(block, 18))]
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Q4_0;
+
+impl Format for Q4_0 {
+    const BYTES: usize = 18;
+    const UNITS: usize = 1;
+    const SCALING: Scaling = Scaling::Block;
+
+    #[inline(always)]
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> [f32; WIDTH] {
+        first_half(lanes, block)
+    }
+
+    #[inline(always)]
+    fn unit<L: Lanes>(lanes: L, block: &[u8], _: usize) -> [L::Floats; 2] {
+        let nibbles = at(block, 2);
+        [lanes.nibbles(nibbles, false, 8), lanes.nibbles(nibbles, true, 8)]
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Q5_0;
+
+impl Format for Q5_0 {
+    const BYTES: usize = 22;
+    const UNITS: usize = 1;
+    const SCALING: Scaling = Scaling::Block;
+
+    #[inline(always)]
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> [f32; WIDTH] {
+        first_half(lanes, block)
+    }
+
+    #[inline(always)]
+    fn unit<L: Lanes>(lanes: L, block: &[u8], _: usize) -> [L::Floats; 2] {
+        let fifth = u32::from_le_bytes(*at(block, 2));
+        let mut bits = [0; 32];
+        for (i, bit) in bits.iter_mut().enumerate() {
+            *bit = if fifth >> i & 1 == 1 { 16 } else { 0 };
+        }
+        let low = lanes.split_nibbles(at(block, 6));
+        lanes.widen(lanes.minus(lanes.or(low, lanes.bytes(&bits)), 16))
+    }
+}
+
+/// The scales and minima of Q4_K and Q5_K, times those of the block.
+#[inline(always)]
+fn scales_and_minima<L: Lanes>(lanes: L, block: &[u8]) -> [f32; WIDTH] {
+    let word = |from: usize| u32::from_le_bytes(*at(block, from));
+    let words = [word(4), word(8), word(12)];
+    let (six, four, two) = (0x3f3f_3f3f, 0x0f0f_0f0f, 0x0303_0303);
+    let packed = [
+        words[0] & six,
+        words[2] & four | (words[0] >> 6 & two) << 4,
+        words[1] & six,
+        words[2] >> 4 & four | (words[1] >> 6 & two) << 4,
+    ];
+    let mut bytes = [0; WIDTH];
+    for (bytes, word) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(packed) {
+        *bytes = word.to_le_bytes();
+    }
+    let (d, minimum) = (lanes.half(*at(block, 0)), lanes.half(*at(block, 2)));
+    let mut factors = [d; WIDTH];
+    factors[8..].fill(minimum);
+    let mut scales = [0.0; WIDTH];
+    lanes.store(lanes.mul(lanes.unsigned(&bytes), lanes.load(&factors)), &mut scales);
+    scales
+}
+
+#[derive(Debug)]
+pub(super) struct Q4K;
+
+impl Format for Q4K {
+    const BYTES: usize = 144;
+    const UNITS: usize = 8;
+    const SCALING: Scaling = Scaling::UnitMinimum;
+
+    #[inline(always)]
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> [f32; WIDTH] {
+        scales_and_minima(lanes, block)
+    }
+
+    #[inline(always)]
+    fn unit<L: Lanes>(lanes: L, block: &[u8], unit: usize) -> [L::Floats; 2] {
+        let (from, high) = (16 + 32 * (unit / 2), unit % 2 == 1);
+        [lanes.nibbles(at(block, from), high, 0), lanes.nibbles(at(block, from + 16), high, 0)]
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Q5K;
+
+impl Format for Q5K {
+    const BYTES: usize = 176;
+    const UNITS: usize = 8;
+    const SCALING: Scaling = Scaling::UnitMinimum;
+
+    #[inline(always)]
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> [f32; WIDTH] {
+        scales_and_minima(lanes, block)
+    }
+
+    #[inline(always)]
+    fn unit<L: Lanes>(lanes: L, block: &[u8], unit: usize) -> [L::Floats; 2] {
+        let nibbles = lanes.bytes(at(block, 48 + 32 * (unit / 2)));
+        let low = lanes.shift(nibbles, if unit % 2 == 0 { 0 } else { -4 }, 15);
+        let fifth = lanes.shift(lanes.bytes(at(block, 16)), 4 - unit as i32, 16);
+        lanes.widen(lanes.or(low, fifth))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Q6K;
+
+impl Format for Q6K {
+    const BYTES: usize = 210;
+    const UNITS: usize = 8;
+    const SCALING: Scaling = Scaling::Half;
+
+    #[inline(always)]
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> [f32; WIDTH] {
+        let d = lanes.splat(lanes.half(*at(block, 208)));
+        let mut scales = [0.0; WIDTH];
+        lanes.store(lanes.mul(d, lanes.signed(at(block, 192))), &mut scales);
+        scales
+    }
+
+    #[inline(always)]
+    fn unit<L: Lanes>(lanes: L, block: &[u8], unit: usize) -> [L::Floats; 2] {
+        let (n, group) = (unit / 4, unit % 4);
+        let low = lanes.bytes(at(block, 64 * n + 32 * (group % 2)));
+        let low = lanes.shift(low, if group < 2 { 0 } else { -4 }, 15);
+        let high = lanes.shift(lanes.bytes(at(block, 128 + 32 * n)), 4 - 2 * group as i32, 48);
+        lanes.widen(lanes.minus(lanes.or(low, high), 32))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct F16;
+
+impl Format for F16 {
+    const BYTES: usize = 64;
+    const UNITS: usize = 1;
+    const SCALING: Scaling = Scaling::None;
+
+    #[inline(always)]
+    fn scales<L: Lanes>(_: L, _: &[u8]) -> [f32; WIDTH] {
+        [1.0; WIDTH]
+    }
+
+    #[inline(always)]
+    fn unit<L: Lanes>(lanes: L, block: &[u8], _: usize) -> [L::Floats; 2] {
+        [lanes.halves(at(block, 0)), lanes.halves(at(block, 32))]
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct BF16;
+
+impl Format for BF16 {
+    const BYTES: usize = 64;
+    const UNITS: usize = 1;
+    const SCALING: Scaling = Scaling::None;
+
+    #[inline(always)]
+    fn scales<L: Lanes>(_: L, _: &[u8]) -> [f32; WIDTH] {
+        [1.0; WIDTH]
+    }
+
+    #[inline(always)]
+    fn unit<L: Lanes>(lanes: L, block: &[u8], _: usize) -> [L::Floats; 2] {
+        [lanes.brain_floats(at(block, 0)), lanes.brain_floats(at(block, 32))]
+    }
+}
+
+/// Runs `$body` with `$format` as the type of a [`Format`]; `$other` for formats without one.
+macro_rules! with_format {
+    ($dtype:expr, $format:ident => $body:expr, $other:expr) => {{
+        use rullama_gguf::DType;
+        match $dtype {
+            DType::Q8_0 => {
+                type $format = $crate::cpu::simd::formats::Q8_0;
+                $body
+            }
+            DType::Q4_0 => {
+                type $format = $crate::cpu::simd::formats::Q4_0;
+                $body
+            }
+            DType::Q5_0 => {
+                type $format = $crate::cpu::simd::formats::Q5_0;
+                $body
+            }
+            DType::Q4_K => {
+                type $format = $crate::cpu::simd::formats::Q4K;
+                $body
+            }
+            DType::Q5_K => {
+                type $format = $crate::cpu::simd::formats::Q5K;
+                $body
+            }
+            DType::Q6_K => {
+                type $format = $crate::cpu::simd::formats::Q6K;
+                $body
+            }
+            DType::F16 => {
+                type $format = $crate::cpu::simd::formats::F16;
+                $body
+            }
+            DType::BF16 => {
+                type $format = $crate::cpu::simd::formats::BF16;
+                $body
+            }
+            _ => $other,
+        }
+    }};
+}
+pub(super) use with_format;

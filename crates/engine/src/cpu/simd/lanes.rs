@@ -1,0 +1,204 @@
+//! What the kernels need of a processor: 16 floats and 32 bytes at a time.
+
+/// Floats of one vector.
+pub(crate) const WIDTH: usize = 16;
+
+/// Vector operations of one feature level. Kernels are written once, generic over this, and compiled once per level; all methods must be
+/// inlined into a function that enables the level's features.
+pub(crate) trait Lanes: Copy {
+    /// 16 floats.
+    type Floats: Copy;
+    /// 32 bytes.
+    type Bytes: Copy;
+    /// Whether there are registers for a GEMM tile of 8 rows and 32 columns; else it has 4 rows and 16 columns.
+    const LARGE_TILE: bool;
+
+    /// The same float in all lanes.
+    fn splat(self, x: f32) -> Self::Floats;
+    /// 16 floats from memory.
+    fn load(self, x: &[f32; WIDTH]) -> Self::Floats;
+    /// 16 floats to memory.
+    fn store(self, x: Self::Floats, out: &mut [f32; WIDTH]);
+    /// `a + b`
+    fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// `a - b`
+    fn sub(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// `a · b`
+    fn mul(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// `a · b + c`, with one rounding where the level has such an instruction.
+    fn fma(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
+
+    /// Unsigned bytes as floats.
+    fn unsigned(self, bytes: &[u8; WIDTH]) -> Self::Floats;
+    /// Signed bytes as floats.
+    fn signed(self, bytes: &[u8; WIDTH]) -> Self::Floats;
+    /// F16 as floats.
+    fn halves(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats;
+    /// BF16 as floats.
+    fn brain_floats(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats;
+    /// One F16.
+    fn half(self, bytes: [u8; 2]) -> f32;
+
+    /// 32 bytes from memory.
+    fn bytes(self, bytes: &[u8; 32]) -> Self::Bytes;
+    /// The low nibbles of 16 bytes, then their high nibbles.
+    fn split_nibbles(self, bytes: &[u8; 16]) -> Self::Bytes;
+    /// The low or high nibbles of 16 bytes as floats, less a constant.
+    #[inline(always)]
+    fn nibbles(self, bytes: &[u8; 16], high: bool, less: u8) -> Self::Floats {
+        self.widen(self.minus(self.split_nibbles(bytes), less))[usize::from(high)]
+    }
+    /// `byte & mask`
+    fn and(self, a: Self::Bytes, mask: u8) -> Self::Bytes;
+    /// `a | b`
+    fn or(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
+    /// `byte - by`, wrapping.
+    fn minus(self, a: Self::Bytes, by: u8) -> Self::Bytes;
+    /// `(byte << by) & mask`, or `(byte >> -by) & mask`; the mask has only bits that come from the same byte.
+    fn shift(self, a: Self::Bytes, by: i32, mask: u8) -> Self::Bytes;
+    /// Signed bytes as floats, in two halves.
+    fn widen(self, a: Self::Bytes) -> [Self::Floats; 2];
+
+    /// The sum of all lanes, in one order on every level.
+    #[inline(always)]
+    fn sum(self, x: Self::Floats) -> f32 {
+        let mut lanes = [0.0; WIDTH];
+        self.store(x, &mut lanes);
+        for half in [8, 4, 2, 1] {
+            for i in 0..half {
+                lanes[i] += lanes[i + half];
+            }
+        }
+        lanes[0]
+    }
+}
+
+/// Arrays, which compilers turn into the vectors of the build's target: NEON on aarch64, 128-bit SIMD in wasm, SSE2 on x86-64.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Plain;
+
+/// Whether every processor of the build's target multiplies and adds in one instruction.
+const HAS_FMA: bool = cfg!(any(target_feature = "fma", target_feature = "neon"));
+
+#[inline(always)]
+fn each(f: impl Fn(usize) -> f32) -> [f32; WIDTH] {
+    let mut out = [0.0; WIDTH];
+    for (i, out) in out.iter_mut().enumerate() {
+        *out = f(i);
+    }
+    out
+}
+
+impl Lanes for Plain {
+    type Floats = [f32; WIDTH];
+    type Bytes = [u8; 32];
+    const LARGE_TILE: bool = false;
+
+    #[inline(always)]
+    fn splat(self, x: f32) -> Self::Floats {
+        [x; WIDTH]
+    }
+
+    #[inline(always)]
+    fn load(self, x: &[f32; WIDTH]) -> Self::Floats {
+        *x
+    }
+
+    #[inline(always)]
+    fn store(self, x: Self::Floats, out: &mut [f32; WIDTH]) {
+        *out = x;
+    }
+
+    #[inline(always)]
+    fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
+        each(|i| a[i] + b[i])
+    }
+
+    #[inline(always)]
+    fn sub(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
+        each(|i| a[i] - b[i])
+    }
+
+    #[inline(always)]
+    fn mul(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
+        each(|i| a[i] * b[i])
+    }
+
+    #[inline(always)]
+    fn fma(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats {
+        each(|i| if HAS_FMA { a[i].mul_add(b[i], c[i]) } else { a[i] * b[i] + c[i] })
+    }
+
+    #[inline(always)]
+    fn unsigned(self, bytes: &[u8; WIDTH]) -> Self::Floats {
+        each(|i| f32::from(bytes[i]))
+    }
+
+    #[inline(always)]
+    fn signed(self, bytes: &[u8; WIDTH]) -> Self::Floats {
+        each(|i| f32::from(bytes[i].cast_signed()))
+    }
+
+    #[inline(always)]
+    fn halves(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats {
+        each(|i| self.half([bytes[2 * i], bytes[2 * i + 1]]))
+    }
+
+    #[inline(always)]
+    fn brain_floats(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats {
+        each(|i| f32::from_bits(u32::from_le_bytes([0, 0, bytes[2 * i], bytes[2 * i + 1]])))
+    }
+
+    #[inline(always)]
+    fn half(self, bytes: [u8; 2]) -> f32 {
+        const TWO_TO_112: f32 = f32::from_bits((127 + 112) << 23);
+        let bits = u32::from(u16::from_le_bytes(bytes));
+        // The exponent's bias differs by 112; multiplying also handles subnormals.
+        let magnitude = (f32::from_bits((bits & 0x7FFF) << 13) * TWO_TO_112).to_bits();
+        let special = if bits & 0x7C00 == 0x7C00 { 0x7F80_0000 } else { 0 };
+        f32::from_bits(magnitude | special | (bits & 0x8000) << 16)
+    }
+
+    #[inline(always)]
+    fn bytes(self, bytes: &[u8; 32]) -> Self::Bytes {
+        *bytes
+    }
+
+    #[inline(always)]
+    fn split_nibbles(self, bytes: &[u8; 16]) -> Self::Bytes {
+        let mut out = [0; 32];
+        for (i, byte) in bytes.iter().enumerate() {
+            (out[i], out[i + 16]) = (byte & 15, byte >> 4);
+        }
+        out
+    }
+
+    #[inline(always)]
+    fn and(self, a: Self::Bytes, mask: u8) -> Self::Bytes {
+        a.map(|byte| byte & mask)
+    }
+
+    #[inline(always)]
+    fn or(self, mut a: Self::Bytes, b: Self::Bytes) -> Self::Bytes {
+        a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
+        a
+    }
+
+    #[inline(always)]
+    fn minus(self, a: Self::Bytes, by: u8) -> Self::Bytes {
+        a.map(|byte| byte.wrapping_sub(by))
+    }
+
+    #[inline(always)]
+    fn shift(self, a: Self::Bytes, by: i32, mask: u8) -> Self::Bytes {
+        match by {
+            0.. => a.map(|byte| byte << by & mask),
+            _ => a.map(|byte| byte >> -by & mask),
+        }
+    }
+
+    #[inline(always)]
+    fn widen(self, a: Self::Bytes) -> [Self::Floats; 2] {
+        [each(|i| f32::from(a[i].cast_signed())), each(|i| f32::from(a[16 + i].cast_signed()))]
+    }
+}

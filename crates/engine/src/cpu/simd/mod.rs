@@ -1,0 +1,40 @@
+//! Vectorised kernels of the CPU executor: f32 arithmetic on weights in their file's format, compiled for several feature levels of which
+//! the best one is chosen at run time (decision 0016).
+
+mod activation;
+mod formats;
+mod gemm;
+mod gemv;
+mod lanes;
+mod vector;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub(crate) use activation::{gelu_mul, silu_mul};
+pub(crate) use gemm::{BLOCK_ROWS, GemmScratch, Panels, gemm};
+pub(crate) use gemv::{Column, gemv};
+pub(crate) use lanes::Lanes;
+pub(crate) use vector::{add_scaled, add_scaled_in, dot, dot_in};
+
+/// Code that is compiled for each feature level.
+pub(crate) trait Kernel {
+    /// What it computes.
+    type Output;
+    /// Runs it; must be `#[inline(always)]`, like all it calls, to be compiled with the level's features.
+    fn run<L: Lanes>(self, lanes: L) -> Self::Output;
+}
+
+/// Runs a kernel on the best level of this processor.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
+    x86::run(x86::best(), kernel)
+}
+
+/// Runs a kernel on the only level of this target.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(lanes::Plain)
+}
+
+#[cfg(test)]
+mod tests;

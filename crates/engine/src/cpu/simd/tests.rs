@@ -1,0 +1,192 @@
+//! Every level of this processor against the definition: decoded rows times columns, in f64.
+
+use std::marker::PhantomData;
+
+use rullama_gguf::{
+    DType,
+    quant::{dequantize, quantize},
+};
+
+use super::{
+    Column, GemmScratch, Kernel, Panels,
+    formats::{Format, with_format},
+    gemm,
+    gemm::{DEPTH, Decode, Tiles},
+    gemv,
+    gemv::Row,
+};
+
+const FORMATS: [DType; 10] = [
+    DType::Q8_0,
+    DType::Q4_0,
+    DType::Q5_0,
+    DType::Q4_K,
+    DType::Q5_K,
+    DType::Q6_K,
+    DType::F16,
+    DType::BF16,
+    DType::F32,
+    DType::Q4_1,
+];
+
+/// Numbers from -1 to 1 without a pattern.
+fn noise(count: usize, seed: u32) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
+    let next = |_| {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state as f32 / 2_147_483_648.0 - 1.0
+    };
+    (0..count).map(next).collect()
+}
+
+/// `Σ w · x` in f64, and the bound of a sum of these terms in f32: each is rounded at most `4 + len / 16` times (level, scale, product, the
+/// sums of its lane, of the lanes), and minima add terms of at most the same magnitude as the levels they cancel.
+fn expected(w: &[f32], x: &[f32]) -> (f64, f64) {
+    let terms = || w.iter().zip(x).map(|(w, x)| f64::from(*w) * f64::from(*x));
+    let largest = w.iter().fold(0.0, |most: f32, w| most.max(w.abs()));
+    let magnitude: f64 = x.iter().map(|x| f64::from(x.abs() * largest)).sum();
+    let roundings = 16.0 + w.len() as f64 / 16.0;
+    (terms().sum(), 4.0 * magnitude * roundings * f64::from(f32::EPSILON) / 2.0)
+}
+
+fn check(dtype: DType, got: f32, w: &[f32], x: &[f32]) {
+    let (wanted, bound) = expected(w, x);
+    assert!((f64::from(got) - wanted).abs() <= bound, "{dtype:?}: {got}, not {wanted} ± {bound}");
+}
+
+fn decoded(dtype: DType, bytes: &[u8], width: usize) -> Vec<f32> {
+    let mut out = vec![0.0; width];
+    dequantize(dtype, bytes, &mut out).expect("whole blocks");
+    out
+}
+
+#[test]
+fn rows_times_a_few_columns_equal_the_definition() {
+    for dtype in FORMATS {
+        for width in [256, 768, 1536] {
+            let row = quantize(dtype, &noise(width, 1)).expect("an encoder");
+            let w = decoded(dtype, &row, width);
+            let x: Vec<Vec<f32>> = (0..7).map(|seed| noise(width, 2 + seed)).collect();
+            let columns: Vec<_> = x.iter().map(|x| Column::new(dtype, x)).collect();
+            let mut out = [f32::NAN; 7];
+            gemv(dtype, &row, &columns, &mut Vec::new(), &mut out);
+            for (got, x) in out.iter().zip(&x) {
+                check(dtype, *got, &w, x);
+            }
+            // Batch-invariance: a column alone gives the same bits.
+            for (column, together) in columns.chunks(1).zip(out) {
+                let mut alone = [f32::NAN];
+                gemv(dtype, &row, column, &mut Vec::new(), &mut alone);
+                assert_eq!(alone[0].to_bits(), together.to_bits(), "{dtype:?} of {width}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_times_many_columns_equal_the_definition() {
+    for dtype in FORMATS {
+        // Widths that are no multiple of a step, and numbers of columns and rows that fill no tile.
+        let width = if dtype.block_elements() == 256 { 768 } else { 544 };
+        for (rows, count) in [(1, 9), (5, 16), (32, 50)] {
+            let w = noise(rows * width, 1);
+            let bytes = quantize(dtype, &w).expect("an encoder");
+            let row_bytes: Vec<&[u8]> = bytes.chunks_exact(bytes.len() / rows).collect();
+            let x: Vec<Vec<f32>> = (0..count).map(|seed| noise(width, 2 + seed as u32)).collect();
+            let columns: Vec<&[f32]> = x.iter().map(Vec::as_slice).collect();
+            let mut scratch = GemmScratch::default();
+            gemm(dtype, &row_bytes, &Panels::new(width, &columns), &mut scratch);
+            for (r, row) in row_bytes.iter().enumerate() {
+                let w = decoded(dtype, row, width);
+                for (c, x) in x.iter().enumerate() {
+                    check(dtype, scratch.result(r, c), &w, x);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn decoded_blocks_equal_those_of_the_format() {
+    for dtype in FORMATS {
+        // All bit patterns of levels and scales; block scales stay finite.
+        let mut bytes: Vec<u8> = noise(64 * dtype.block_bytes().max(64), 5)
+            .iter()
+            .map(|x| (x * 127.0) as i8 as u8)
+            .collect();
+        bytes.truncate(bytes.len() / (32 * dtype.block_bytes()) * 32 * dtype.block_bytes());
+        for block in bytes.chunks_exact_mut(dtype.block_bytes().max(2)) {
+            let len = block.len();
+            for at in [1, 3 % len, len - 1] {
+                block[at] &= 0xBB;
+            }
+        }
+        let elements = bytes.len() / dtype.block_bytes() * dtype.block_elements();
+        let wanted = decoded(dtype, &bytes, elements);
+        for_levels(|level| {
+            let mut out = vec![f32::NAN; elements];
+            with_format!(dtype, F => {
+                run_at(level, Decode::<F> { bytes: &bytes, out: &mut out, format: PhantomData });
+            }, return);
+            let same = out.iter().zip(&wanted).all(|(a, b)| a.to_bits() == b.to_bits() || a == b);
+            assert!(same, "{dtype:?} at {level:?}");
+        });
+    }
+}
+
+#[test]
+fn every_level_multiplies_rows_of_every_format() {
+    let width = 1536;
+    for dtype in FORMATS {
+        let row = quantize(dtype, &noise(width, 1)).expect("an encoder");
+        let w = decoded(dtype, &row, width);
+        let x: Vec<Vec<f32>> = (0..5).map(|seed| noise(width, 2 + seed)).collect();
+        let columns: Vec<_> = x.iter().map(|x| Column::new(dtype, x)).collect();
+        for_levels(|level| {
+            let (mut out, row, columns) = ([f32::NAN; 5], &row, &columns);
+            with_format!(dtype, F => {
+                run_at(level, Row::<F> { row, columns, out: &mut out, format: PhantomData });
+            }, return);
+            out.iter().zip(&x).for_each(|(got, x)| check(dtype, *got, &w, x));
+        });
+    }
+}
+
+#[test]
+fn every_level_computes_tiles() {
+    let (rows, count) = (32, 50);
+    let all = noise(rows * DEPTH, 1);
+    let decoded = all.as_chunks::<DEPTH>().0;
+    let x: Vec<Vec<f32>> = (0..count).map(|seed| noise(DEPTH, 2 + seed)).collect();
+    let columns: Vec<&[f32]> = x.iter().map(Vec::as_slice).collect();
+    let columns = Panels::new(DEPTH, &columns);
+    for_levels(|level| {
+        let mut sums = vec![[0.0; 16]; 4 * rows];
+        run_at(level, Tiles { rows, decoded, columns: &columns, step: 0, sums: &mut sums });
+        for (c, x) in x.iter().enumerate() {
+            for (r, w) in decoded.iter().enumerate() {
+                check(DType::F32, sums[c / 16 * rows + r][c % 16], w, x);
+            }
+        }
+    });
+}
+
+#[cfg(target_arch = "x86_64")]
+use super::x86::{Level, run as run_at};
+
+#[cfg(target_arch = "x86_64")]
+fn for_levels(test: impl Fn(Level)) {
+    [Level::Plain, Level::Avx2, Level::Avx512].into_iter().for_each(test);
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn for_levels(test: impl Fn(())) {
+    test(());
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn run_at<K: Kernel>((): (), kernel: K) -> K::Output {
+    super::run(kernel)
+}

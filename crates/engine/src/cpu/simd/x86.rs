@@ -1,0 +1,363 @@
+//! AVX2 and AVX-512 on x86-64, chosen at run time.
+//!
+//! Soundness of the `unsafe` blocks: [`Avx2`] and [`Avx512`] are private to this file and exist only inside of `run_avx2` and `run_avx512`,
+//! which are called only after detection of their features; loads and stores go through references to arrays of the vector's size.
+#![expect(unsafe_code, reason = "intrinsics of features that are detected at run time")]
+
+use std::{arch::x86_64::*, sync::LazyLock};
+
+use super::{
+    Kernel,
+    lanes::{Lanes, Plain, WIDTH},
+};
+
+/// A feature level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// SSE2, which every x86-64 processor has.
+    Plain,
+    /// AVX2, FMA and F16C.
+    Avx2,
+    /// AVX-512 F and BW besides.
+    Avx512,
+}
+
+/// Vectors of 256 bits.
+#[derive(Debug, Clone, Copy)]
+struct Avx2(());
+
+/// Vectors of 512 bits.
+#[derive(Debug, Clone, Copy)]
+struct Avx512(());
+
+/// The highest level of this processor.
+pub(super) fn best() -> Level {
+    static BEST: LazyLock<Level> = LazyLock::new(|| {
+        let avx2 = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c");
+        let avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+        match (avx2, avx512) {
+            (true, true) => Level::Avx512,
+            (true, false) => Level::Avx2,
+            (false, _) => Level::Plain,
+        }
+    });
+    *BEST
+}
+
+/// Runs a kernel on a level, or on the best one of this processor if that is lower.
+pub(super) fn run<K: Kernel>(level: Level, kernel: K) -> K::Output {
+    match level.min(best()) {
+        Level::Plain => kernel.run(Plain),
+        // SAFETY: `best` has detected the features.
+        Level::Avx2 => unsafe { run_avx2(kernel) },
+        // SAFETY: `best` has detected the features.
+        Level::Avx512 => unsafe { run_avx512(kernel) },
+    }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx2(()))
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx2,fma,f16c")]
+fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx512(()))
+}
+
+/// Bytes in 256-bit vectors, on both levels.
+macro_rules! bytes_of_256_bits {
+    () => {
+        type Bytes = __m256i;
+
+        #[inline(always)]
+        fn half(self, bytes: [u8; 2]) -> f32 {
+            let bits = u16::from_le_bytes(bytes).into();
+            unsafe { _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))) }
+        }
+
+        #[inline(always)]
+        fn bytes(self, bytes: &[u8; 32]) -> Self::Bytes {
+            unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        fn split_nibbles(self, bytes: &[u8; 16]) -> Self::Bytes {
+            unsafe {
+                let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
+                let both = _mm256_set_m128i(_mm_srli_epi16::<4>(bytes), bytes);
+                _mm256_and_si256(both, _mm256_set1_epi8(15))
+            }
+        }
+
+        #[inline(always)]
+        fn and(self, a: Self::Bytes, mask: u8) -> Self::Bytes {
+            unsafe { _mm256_and_si256(a, _mm256_set1_epi8(mask.cast_signed())) }
+        }
+
+        #[inline(always)]
+        fn or(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes {
+            unsafe { _mm256_or_si256(a, b) }
+        }
+
+        #[inline(always)]
+        fn minus(self, a: Self::Bytes, by: u8) -> Self::Bytes {
+            unsafe { _mm256_sub_epi8(a, _mm256_set1_epi8(by.cast_signed())) }
+        }
+
+        #[inline(always)]
+        fn shift(self, a: Self::Bytes, by: i32, mask: u8) -> Self::Bytes {
+            // There are no shifts of bytes; the mask clears what came from a neighbour.
+            let shifted = unsafe {
+                match by {
+                    0.. => _mm256_sll_epi16(a, _mm_cvtsi32_si128(by)),
+                    _ => _mm256_srl_epi16(a, _mm_cvtsi32_si128(-by)),
+                }
+            };
+            self.and(shifted, mask)
+        }
+    };
+}
+
+impl Lanes for Avx512 {
+    type Floats = __m512;
+    const LARGE_TILE: bool = true;
+
+    bytes_of_256_bits!();
+
+    #[inline(always)]
+    fn splat(self, x: f32) -> Self::Floats {
+        unsafe { _mm512_set1_ps(x) }
+    }
+
+    #[inline(always)]
+    fn load(self, x: &[f32; WIDTH]) -> Self::Floats {
+        unsafe { _mm512_loadu_ps(x.as_ptr()) }
+    }
+
+    #[inline(always)]
+    fn store(self, x: Self::Floats, out: &mut [f32; WIDTH]) {
+        unsafe { _mm512_storeu_ps(out.as_mut_ptr(), x) }
+    }
+
+    #[inline(always)]
+    fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
+        unsafe { _mm512_add_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn sub(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
+        unsafe { _mm512_sub_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn mul(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
+        unsafe { _mm512_mul_ps(a, b) }
+    }
+
+    #[inline(always)]
+    fn fma(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats {
+        unsafe { _mm512_fmadd_ps(a, b, c) }
+    }
+
+    #[inline(always)]
+    fn unsigned(self, bytes: &[u8; WIDTH]) -> Self::Floats {
+        unsafe {
+            let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
+            _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))
+        }
+    }
+
+    #[inline(always)]
+    fn signed(self, bytes: &[u8; WIDTH]) -> Self::Floats {
+        unsafe {
+            let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
+            _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))
+        }
+    }
+
+    #[inline(always)]
+    fn halves(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats {
+        unsafe { _mm512_cvtph_ps(self.bytes(bytes)) }
+    }
+
+    #[inline(always)]
+    fn brain_floats(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats {
+        unsafe {
+            let words = _mm512_cvtepu16_epi32(self.bytes(bytes));
+            _mm512_castsi512_ps(_mm512_slli_epi32::<16>(words))
+        }
+    }
+
+    /// Looks the floats up: a permutation reads the low four bits of each lane alone.
+    #[inline(always)]
+    fn nibbles(self, bytes: &[u8; 16], high: bool, less: u8) -> Self::Floats {
+        unsafe {
+            let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
+            let words = _mm512_cvtepu8_epi32(bytes);
+            let index = if high { _mm512_srli_epi32::<4>(words) } else { words };
+            let levels = _mm512_setr_ps(
+                0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0,
+                15.0,
+            );
+            let table = _mm512_sub_ps(levels, _mm512_set1_ps(less.into()));
+            _mm512_permutexvar_ps(index, table)
+        }
+    }
+
+    #[inline(always)]
+    fn sum(self, x: Self::Floats) -> f32 {
+        unsafe {
+            let high = _mm256_castsi256_ps(_mm512_extracti64x4_epi64::<1>(_mm512_castps_si512(x)));
+            sum_8(_mm256_add_ps(_mm512_castps512_ps256(x), high))
+        }
+    }
+
+    #[inline(always)]
+    fn widen(self, a: Self::Bytes) -> [Self::Floats; 2] {
+        let floats = |bytes| unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)) };
+        unsafe { [floats(_mm256_castsi256_si128(a)), floats(_mm256_extracti128_si256::<1>(a))] }
+    }
+}
+
+impl Avx2 {
+    /// Eight signed or unsigned bytes, widened by the caller, as floats.
+    #[inline(always)]
+    fn pair(self, words: [__m256i; 2]) -> [__m256; 2] {
+        unsafe { [_mm256_cvtepi32_ps(words[0]), _mm256_cvtepi32_ps(words[1])] }
+    }
+
+    #[inline(always)]
+    fn signed_16(self, bytes: __m128i) -> [__m256; 2] {
+        let words = unsafe {
+            [_mm256_cvtepi8_epi32(bytes), _mm256_cvtepi8_epi32(_mm_unpackhi_epi64(bytes, bytes))]
+        };
+        self.pair(words)
+    }
+
+    #[inline(always)]
+    fn zip(
+        self,
+        a: [__m256; 2],
+        b: [__m256; 2],
+        f: impl Fn(__m256, __m256) -> __m256,
+    ) -> [__m256; 2] {
+        [f(a[0], b[0]), f(a[1], b[1])]
+    }
+}
+
+impl Lanes for Avx2 {
+    type Floats = [__m256; 2];
+    const LARGE_TILE: bool = false;
+
+    bytes_of_256_bits!();
+
+    #[inline(always)]
+    fn splat(self, x: f32) -> Self::Floats {
+        [unsafe { _mm256_set1_ps(x) }; 2]
+    }
+
+    #[inline(always)]
+    fn load(self, x: &[f32; WIDTH]) -> Self::Floats {
+        unsafe { [_mm256_loadu_ps(x.as_ptr()), _mm256_loadu_ps(x[8..].as_ptr())] }
+    }
+
+    #[inline(always)]
+    fn store(self, x: Self::Floats, out: &mut [f32; WIDTH]) {
+        unsafe {
+            _mm256_storeu_ps(out.as_mut_ptr(), x[0]);
+            _mm256_storeu_ps(out[8..].as_mut_ptr(), x[1]);
+        }
+    }
+
+    #[inline(always)]
+    fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
+        self.zip(a, b, |a, b| unsafe { _mm256_add_ps(a, b) })
+    }
+
+    #[inline(always)]
+    fn sub(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
+        self.zip(a, b, |a, b| unsafe { _mm256_sub_ps(a, b) })
+    }
+
+    #[inline(always)]
+    fn mul(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
+        self.zip(a, b, |a, b| unsafe { _mm256_mul_ps(a, b) })
+    }
+
+    #[inline(always)]
+    fn fma(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats {
+        unsafe { [_mm256_fmadd_ps(a[0], b[0], c[0]), _mm256_fmadd_ps(a[1], b[1], c[1])] }
+    }
+
+    #[inline(always)]
+    fn unsigned(self, bytes: &[u8; WIDTH]) -> Self::Floats {
+        let words = unsafe {
+            let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
+            [_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_unpackhi_epi64(bytes, bytes))]
+        };
+        self.pair(words)
+    }
+
+    #[inline(always)]
+    fn signed(self, bytes: &[u8; WIDTH]) -> Self::Floats {
+        self.signed_16(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
+    }
+
+    #[inline(always)]
+    fn halves(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats {
+        unsafe {
+            let all = self.bytes(bytes);
+            [
+                _mm256_cvtph_ps(_mm256_castsi256_si128(all)),
+                _mm256_cvtph_ps(_mm256_extracti128_si256::<1>(all)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn brain_floats(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats {
+        unsafe {
+            let all = self.bytes(bytes);
+            let low = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(all));
+            let high = _mm256_cvtepu16_epi32(_mm256_extracti128_si256::<1>(all));
+            [
+                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
+                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn nibbles(self, bytes: &[u8; 16], high: bool, less: u8) -> Self::Floats {
+        let nibbles = unsafe {
+            let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
+            let bytes = if high { _mm_srli_epi16::<4>(bytes) } else { bytes };
+            let nibbles = _mm_and_si128(bytes, _mm_set1_epi8(15));
+            _mm_sub_epi8(nibbles, _mm_set1_epi8(less.cast_signed()))
+        };
+        self.signed_16(nibbles)
+    }
+
+    #[inline(always)]
+    fn sum(self, x: Self::Floats) -> f32 {
+        unsafe { sum_8(_mm256_add_ps(x[0], x[1])) }
+    }
+
+    #[inline(always)]
+    fn widen(self, a: Self::Bytes) -> [Self::Floats; 2] {
+        let halves = unsafe { [_mm256_castsi256_si128(a), _mm256_extracti128_si256::<1>(a)] };
+        [self.signed_16(halves[0]), self.signed_16(halves[1])]
+    }
+}
+
+/// The sum of eight lanes, in the order of [`Lanes::sum`].
+#[target_feature(enable = "avx2")]
+#[inline]
+fn sum_8(x: __m256) -> f32 {
+    let four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x));
+    let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+}
