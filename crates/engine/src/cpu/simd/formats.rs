@@ -165,7 +165,7 @@ impl Format for Q5K {
     #[inline(always)]
     fn unit<L: Lanes>(lanes: L, block: &[u8], unit: usize) -> [L::Floats; 2] {
         let nibbles = lanes.bytes(at(block, 48 + 32 * (unit / 2)));
-        let low = lanes.shift(nibbles, if unit % 2 == 0 { 0 } else { -4 }, 15);
+        let low = lanes.shift(nibbles, if unit.is_multiple_of(2) { 0 } else { -4 }, 15);
         let fifth = lanes.shift(lanes.bytes(at(block, 16)), 4 - unit as i32, 16);
         lanes.widen(lanes.or(low, fifth))
     }

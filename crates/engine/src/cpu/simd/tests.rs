@@ -41,7 +41,7 @@ fn noise(count: usize, seed: u32) -> Vec<f32> {
     (0..count).map(next).collect()
 }
 
-/// `Σ w · x` in f64, and the bound of a sum of these terms in f32: each is rounded at most `4 + len / 16` times (level, scale, product, the
+/// `Σ w · x` in f64, and the bound of a sum of these terms in f32: each is rounded at most `16 + len / 16` times (level, scale, product, the
 /// sums of its lane, of the lanes), and minima add terms of at most the same magnitude as the levels they cancel.
 fn expected(w: &[f32], x: &[f32]) -> (f64, f64) {
     let terms = || w.iter().zip(x).map(|(w, x)| f64::from(*w) * f64::from(*x));
