@@ -32,7 +32,7 @@ use crate::{
     job::{Job, Task, not_for_this_model},
     load::Place,
     media::Encoded,
-    prompt::{Built, build},
+    prompt::{Built, build, check_media},
     registry::Inbox,
 };
 
@@ -131,6 +131,7 @@ impl<'i> Decoder<'i> {
     }
 
     fn render(&mut self, request: &GenerationRequest) -> Result<Rendered, ApiError> {
+        check_media(request)?;
         let media = block_on(self.encoded.all(media(request)))?;
         // Counting is allowed beyond the context.
         let mut request = request.clone();
@@ -147,6 +148,7 @@ impl<'i> Decoder<'i> {
         events: &tokio::sync::mpsc::UnboundedSender<GenerationEvent>,
         arrived: Instant,
     ) -> Result<(), ApiError> {
+        check_media(request)?;
         let media = block_on(self.encoded.all(media(request)))?;
         let built = build(&self.model, request, &media, self.scheduler.context())?;
         self.submit(request, &built, events, arrived)

@@ -22,6 +22,21 @@ pub(crate) struct Built {
     pub(crate) call: Option<CallFormat>,
 }
 
+/// Refuses images and audio that a prompt has no place for. To be called before they are encoded, which may take long: errors that come late are
+/// sent in a stream that has begun.
+pub(crate) fn check_media(request: &GenerationRequest) -> Result<(), ApiError> {
+    match &request.input {
+        Input::Prompt(input)
+            if !input.media.is_empty()
+                && input.prompts.iter().any(|prompt| input.to_chat(prompt).is_none()) =>
+        {
+            let message = "a raw prompt cannot have images or audio: send messages".to_owned();
+            Err(ApiError::Invalid { message })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The prompts of a request, within a context of so many tokens.
 pub(crate) fn build(
     model: &Model,
@@ -60,10 +75,6 @@ fn of_text(
         let mut built = of_chat(model, request, &chat, media, context)?;
         continue_from(&mut built.prompt, &input.context, model.tokenizer().map_err(failed)?.bos());
         return Ok(built);
-    }
-    if !input.media.is_empty() {
-        let message = "a raw prompt cannot have images or audio: send messages".to_owned();
-        return Err(ApiError::Invalid { message });
     }
     let (prompt, text) = match prompt {
         PromptText::Text(text) => (Prompt::text(model, text).map_err(failed)?, text.clone()),
