@@ -8,8 +8,8 @@ use rullama_gguf::{
 };
 
 use super::{
-    Column, GemmScratch, Kernel, Panels,
-    formats::{Format, with_format},
+    Column, GemmScratch, Panels,
+    formats::with_format,
     gemm,
     gemm::{DEPTH, Decode, Tiles},
     gemv,
@@ -187,6 +187,6 @@ fn for_levels(test: impl Fn(())) {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn run_at<K: Kernel>((): (), kernel: K) -> K::Output {
+fn run_at<K: super::Kernel>((): (), kernel: K) -> K::Output {
     super::run(kernel)
 }
