@@ -48,8 +48,6 @@ pub(crate) trait Lanes: Copy {
     fn nibbles(self, bytes: &[u8; 16], high: bool, less: u8) -> Self::Floats {
         self.widen(self.minus(self.split_nibbles(bytes), less))[usize::from(high)]
     }
-    /// `byte & mask`
-    fn and(self, a: Self::Bytes, mask: u8) -> Self::Bytes;
     /// `a | b`
     fn or(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
     /// `byte - by`, wrapping.
@@ -171,11 +169,6 @@ impl Lanes for Plain {
             (out[i], out[i + 16]) = (byte & 15, byte >> 4);
         }
         out
-    }
-
-    #[inline(always)]
-    fn and(self, a: Self::Bytes, mask: u8) -> Self::Bytes {
-        a.map(|byte| byte & mask)
     }
 
     #[inline(always)]

@@ -93,11 +93,6 @@ macro_rules! bytes_of_256_bits {
         }
 
         #[inline(always)]
-        fn and(self, a: Self::Bytes, mask: u8) -> Self::Bytes {
-            unsafe { _mm256_and_si256(a, _mm256_set1_epi8(mask.cast_signed())) }
-        }
-
-        #[inline(always)]
         fn or(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes {
             unsafe { _mm256_or_si256(a, b) }
         }
@@ -110,13 +105,13 @@ macro_rules! bytes_of_256_bits {
         #[inline(always)]
         fn shift(self, a: Self::Bytes, by: i32, mask: u8) -> Self::Bytes {
             // There are no shifts of bytes; the mask clears what came from a neighbour.
-            let shifted = unsafe {
-                match by {
+            unsafe {
+                let shifted = match by {
                     0.. => _mm256_sll_epi16(a, _mm_cvtsi32_si128(by)),
                     _ => _mm256_srl_epi16(a, _mm_cvtsi32_si128(-by)),
-                }
-            };
-            self.and(shifted, mask)
+                };
+                _mm256_and_si256(shifted, _mm256_set1_epi8(mask.cast_signed()))
+            }
         }
     };
 }
