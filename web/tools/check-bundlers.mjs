@@ -1,7 +1,8 @@
 // Tries the package as people get it, packed and installed: under Node, Deno and Bun, built by webpack and Next.js, and in a page without a
 // build. The runtimes read a model's header, tokenize and render with it, and talk to a server; the pages do so in the engine's worker, in Chromium.
+// Under Node with Dawn (npm's `webgpu`), a model answers.
 //
-//   node tools/check-bundlers.mjs [node deno bun webpack next plain]
+//   node tools/check-bundlers.mjs [node deno bun dawn webpack next plain]
 //
 // It installs what it needs into a temporary folder, which takes minutes and a registry, so it is no part of CI: `npm run check:bundlers`.
 // RULLAMA_BUNDLERS names a folder that stays, for several runs.
@@ -15,7 +16,7 @@ import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { serve } from "./serve.mjs";
 
-const VERSIONS = { webpack: ["webpack@5.112.2"], next: ["next@16.4.6", "react@19.3.1", "react-dom@19.3.1"], deno: ["deno@2.9.6"], bun: ["bun@1.4.4"] };
+const VERSIONS = { webpack: ["webpack@5.112.2"], next: ["next@16.4.6", "react@19.3.1", "react-dom@19.3.1"], deno: ["deno@2.9.6"], dawn: ["webgpu@0.6.2"], bun: ["bun@1.4.4"] };
 const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const LIMIT_MS = 120_000;
 /** A bundler that does not end has met something it cannot build. */
@@ -89,6 +90,38 @@ if (said !== "Hello Hello Hello" || CATALOGUE.length === 0) throw new Error("it 
 console.log("ok, " + (fits ?? "with a GPU"));
 process.exit(0);
 `;
+
+/** What Node runs with Dawn's WebGPU. */
+const DAWN = `
+import { readFile } from "node:fs/promises";
+import { create, globals } from "webgpu";
+import { openEngine } from "rullama";
+Object.assign(globalThis, globals);
+Object.defineProperty(globalThis, "navigator", { value: { gpu: create([]) }, configurable: true });
+const engine = openEngine({ worker: false });
+const model = await engine.load(new File([await readFile(process.argv[2])], "m.gguf"));
+let usage;
+for await (const event of model.complete("Hello", { maxTokens: 4, temperature: 0 })) if (event.type === "done") usage = event.usage;
+if (usage?.answerTokens !== 4) throw new Error("it wrote " + usage?.answerTokens + " tokens");
+if ("WorkerGlobalScope" in globalThis) throw new Error("Node still passes for a worker");
+await model.free();
+console.log("a model answered on " + model.info.device);
+process.exit(0);
+`;
+
+/** Chromium's software GPU, for machines that have no other. */
+const SWIFTSHADER = "/usr/lib/chromium/libvk_swiftshader.so";
+
+async function dawn() {
+  const env = { ...process.env };
+  if (env["VK_ICD_FILENAMES"] === undefined && !existsSync("/dev/dri") && existsSync(SWIFTSHADER)) {
+    const driver = join(folder, "swiftshader.json");
+    await writeFile(driver, JSON.stringify({ file_format_version: "1.0.0", ICD: { library_path: SWIFTSHADER, api_version: "1.1.0" } }));
+    Object.assign(env, { VK_ICD_FILENAMES: driver, VK_DRIVER_FILES: driver });
+  }
+  await writeFile(join(folder, "dawn.mjs"), DAWN);
+  say(`Node with Dawn: ${run(process.execPath, ["dawn.mjs", golden], { env })}`.trim());
+}
 
 const kept = process.env["RULLAMA_BUNDLERS"];
 const folder = kept ?? (await mkdtemp(join(tmpdir(), "rullama-bundlers-")));
@@ -186,6 +219,7 @@ try {
   if (wants("node")) say(`Node: ${run(process.execPath, ["runtime.mjs", golden])}`.trim());
   if (wants("deno")) say(`Deno: ${run(bin("deno"), ["run", "--allow-all", "--node-modules-dir=manual", "runtime.mjs", golden])}`.trim());
   if (wants("bun")) say(`Bun: ${run(bin("bun"), ["run", "runtime.mjs", golden])}`.trim());
+  if (wants("dawn")) await dawn();
   if (wants("plain")) await plainPage();
   if (wants("webpack")) await webpackPage();
   if (wants("next")) for (const bundler of ["turbopack", "webpack"]) await nextPage(bundler);
