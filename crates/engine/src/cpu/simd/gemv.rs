@@ -61,7 +61,8 @@ pub(crate) fn gemv(
     decoded: &mut Vec<f32>,
     out: &mut [f32],
 ) {
-    let width = columns.first().map_or(0, |column| column.x.len());
+    let Some(first) = columns.first() else { return };
+    let width = first.x.len();
     with_format!(dtype, F => {
         if width.is_multiple_of(32 * F::UNITS) {
             return run(Row::<F> { row, columns, out, format: PhantomData });
