@@ -18,7 +18,14 @@ export default defineConfig<object, Partial<WorkerFixtures>>({
     { name: "app-real", testDir: "app", testMatch: "real.spec.ts" },
     { name: "app", testDir: "app", testIgnore: "real.spec.ts" },
     { name: "firefox", testDir: "firefox", workers: 1 },
-    { name: "firefox-app", testDir: "app", use: { inFirefox: true }, grepInvert: /@chromium/u, workers: 1 },
+    {
+      name: "firefox-app",
+      testDir: "app",
+      testMatch: /(?:answers|chat|failures|organize)\.spec\.ts$/u,
+      grepInvert: /@chromium/u,
+      use: { inFirefox: true },
+      workers: 1,
+    },
     {
       name: "firefox-storage",
       testDir: "storage",

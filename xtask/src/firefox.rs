@@ -27,7 +27,7 @@ pub(crate) fn install() {
     }
 }
 
-/// Runs the whole op suite, all golden greedy continuations and the storage tests in Firefox.
+/// Runs the whole op suite, all golden greedy continuations, the storage tests and those of chats in Firefox.
 pub(crate) fn firefox() -> Result<()> {
     setup::without_web()?;
     setup::web_packages()?;
@@ -37,9 +37,6 @@ pub(crate) fn firefox() -> Result<()> {
     wasm::build()?;
     let web = root().join("web");
     sh_in(&web, "npm", &["run", "build", "-w", "rullama"])?;
-    sh_in(
-        &web,
-        "npx",
-        &["playwright", "test", "-c", "e2e", "--project=firefox", "--project=firefox-storage"],
-    )
+    let projects = ["--project=firefox", "--project=firefox-storage", "--project=firefox-app"];
+    sh_in(&web, "npx", &[&["playwright", "test", "-c", "e2e"], &projects[..]].concat())
 }

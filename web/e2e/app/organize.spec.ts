@@ -1,5 +1,5 @@
 // Order in many chats: pinned ones, many deleted at once, those of other programs.
-import { barriers, change, DEMO, expect, overflow, PHONE, say, start, test } from "./fixture.ts";
+import { barriers, change, DEMO, enter, expect, overflow, PHONE, say, start, test } from "./fixture.ts";
 
 test.use({ fake: { served: DEMO } });
 
@@ -82,8 +82,7 @@ test("chats of other programs are imported, and others are refused", async ({ ap
 
 test("a preset brings its prompt and settings into another chat", async ({ app }) => {
   await app.getByRole("link", { name: "Settings" }).click();
-  await app.getByLabel("Temperature").fill("0.3");
-  await app.getByLabel("Temperature").blur();
+  await enter(app.getByLabel("Temperature"), "0.3");
   await app.getByRole("button", { name: "New chat" }).click();
   await start(app);
   const dialog = app.getByRole("dialog", { name: "System prompt" });
