@@ -16,6 +16,8 @@ use crate::{
 const TOLERANCE: f32 = 1e-3;
 /// Greedy tokens that are compared, up to the first with a small margin in the reference.
 const GREEDY: usize = 16;
+/// Failed cases of the op suite that the report names.
+const SHOWN: usize = 20;
 
 /// Options; a copied program needs neither cargo nor a toolchain.
 struct Options {
@@ -113,9 +115,9 @@ fn ops(program: &Program) -> Result<String> {
     let count = |verdict: &str| cases.iter().filter(|case| case["verdict"] == verdict).count();
     let (passed, skipped, failed) = (count("passed"), count("skipped"), count("failed"));
     let summary = format!("{passed} passed, {skipped} skipped (too large), {failed} failed");
-    if let Some(case) = cases.iter().find(|case| case["verdict"] == "failed") {
-        bail!("{summary}; first: {case}");
-    }
+    let failures = cases.iter().filter(|case| case["verdict"] == "failed").take(SHOWN);
+    let failures: String = failures.map(|case| format!("\n{case}")).collect();
+    ensure!(failures.is_empty(), "{summary}:{failures}");
     ensure!(ended.status.success(), "exit status {}", ended.status);
     Ok(summary)
 }

@@ -2,7 +2,7 @@
 
 use rullama_gguf::DType;
 
-use super::{Setting, cache};
+use super::{super::select::DECODE_TOKENS, Setting, cache, score_tolerance};
 use crate::{
     cpu::Data,
     graph::{Element, Graph, Type},
@@ -320,6 +320,8 @@ fn graph(element: Element, projections: Projections, setting: Setting, form: Hea
         // New keys and values near a rounding boundary may round either way.
         Element::F16 => Tolerance { steps: 8.0, ..Tolerance::EXPONENTIAL.half() },
         Element::Q8 => Tolerance { unit: 1.0 / 256.0, steps: 8.0, ..Tolerance::EXPONENTIAL },
+        // Prefill: matrix units round the factors of the scores to f16.
+        _ if t > DECODE_TOKENS => score_tolerance(width, width.max(slots)),
         _ => Tolerance::EXPONENTIAL.terms(width.max(slots)),
     };
     let table = rope_table(position..position + t as u32, 1e4, width, None);
