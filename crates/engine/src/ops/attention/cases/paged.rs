@@ -2,6 +2,7 @@
 
 use rullama_gguf::DType;
 
+use super::{super::select::DECODE_TOKENS, score_tolerance};
 use crate::{
     cpu::Data,
     graph::{Element, Graph, Step, Type, Value},
@@ -147,6 +148,10 @@ impl Paged {
         let tolerance = match self.element {
             Element::F16 => Tolerance { steps: 8.0, ..Tolerance::EXPONENTIAL.half() },
             Element::Q8 => Tolerance { unit: 1.0 / 256.0, steps: 8.0, ..Tolerance::EXPONENTIAL },
+            // Prefill: matrix units round the factors of the scores to f16.
+            _ if self.rows > DECODE_TOKENS && self.one_sequence.is_some() => {
+                score_tolerance(self.width, terms * self.heads.0)
+            }
             _ => Tolerance::EXPONENTIAL.terms(terms * self.heads.0),
         };
         Case::new("attention_qkv", name, move |g: &mut Graph| self.build(g))
