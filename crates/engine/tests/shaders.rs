@@ -53,6 +53,7 @@ fn the_suite_needs_subgroup_matrix_and_plain_variants() {
     let all_shapes: &[&str] = &["128x128", "128x128_half", "64x64", "64x32", "64x16"];
     for (kernel, shapes) in [
         ("matmul/gemm ", all_shapes),
+        ("matmul/gemm ", &["split_k_16x16", "split_k_16x32", "split_k_32x16"]),
         ("matmul/transposed_matrix ", all_shapes),
         ("matmul/moe_grouped ", &["64x64", "128x32"]),
     ] {
@@ -72,6 +73,7 @@ fn check(variant: &Variant) -> Result<(), String> {
     let module =
         naga::front::wgsl::parse_str(&text).map_err(|error| error.emit_to_string(&text))?;
     let capabilities = Capabilities::SUBGROUP
+        | Capabilities::SUBGROUP_BARRIER
         | Capabilities::COOPERATIVE_MATRIX
         | Capabilities::SHADER_FLOAT16
         | Capabilities::SHADER_FLOAT16_IN_FLOAT32;

@@ -19,6 +19,7 @@ use crate::error::EngineError;
 /// Features that kernels have variants for.
 const USEFUL: wgpu::Features = wgpu::Features::SHADER_F16
     .union(wgpu::Features::SUBGROUP)
+    .union(wgpu::Features::SUBGROUP_BARRIER)
     .union(wgpu::Features::TIMESTAMP_QUERY)
     .union(MATRIX);
 
@@ -326,7 +327,7 @@ fn experimental(features: wgpu::Features) -> wgpu::ExperimentalFeatures {
     }
     // SAFETY: no memory safety on the host is at stake; the function warns of bugs in wgpu's new features. The one feature enabled here
     // adds instructions to kernels, which access with them only workgroup memory at indices the kernels bound themselves, and blocks of
-    // heads in scratch buffers that are allocated for whole blocks.
+    // heads and of x in scratch buffers that are allocated for whole blocks.
     unsafe { wgpu::ExperimentalFeatures::enabled() }
 }
 
@@ -336,7 +337,8 @@ fn matrix_units(
     features: wgpu::Features,
     info: &wgpu::AdapterInfo,
 ) -> Option<MatrixUnits> {
-    let needs = MATRIX | wgpu::Features::SHADER_F16 | wgpu::Features::SUBGROUP;
+    let subgroups = wgpu::Features::SUBGROUP | wgpu::Features::SUBGROUP_BARRIER;
+    let needs = MATRIX | wgpu::Features::SHADER_F16 | subgroups;
     // Kernels compute an invocation's subgroup by division, so all subgroups must have one size, and tiles are chosen for 32 lanes.
     let usable =
         features.contains(needs) && (info.subgroup_min_size, info.subgroup_max_size) == (32, 32);

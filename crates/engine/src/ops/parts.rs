@@ -235,6 +235,15 @@ pub(crate) fn matrix(units: MatrixUnits) -> &'static Part {
     }
 }
 
+/// Blocks of x in global memory, for a split-K tile.
+pub(crate) fn matrix_x(units: MatrixUnits) -> &'static Part {
+    match units {
+        MatrixUnits::Wgpu16 => shared_part!("matrix_x", "wgpu16"),
+        MatrixUnits::Chromium16 => shared_part!("matrix_x", "chromium16"),
+        MatrixUnits::Emulated => shared_part!("matrix_x", "emulated"),
+    }
+}
+
 /// GEMM tiles with int8 matrix units, for rows and columns quantised to int8 hi/lo pairs.
 pub(crate) fn tile_int8(units: MatrixInt8) -> [&'static Part; 3] {
     let matrix = match units {
@@ -310,9 +319,14 @@ pub(crate) fn tile_shape_64x32() -> &'static Part {
     shared_part!("tile_shape", "64x32")
 }
 
-/// A tile of 16 rows by 16 columns, whose subgroups split what is summed over.
-pub(crate) fn tile_shape_split_k() -> &'static Part {
-    shared_part!("tile_shape", "split_k_16x16")
+/// A tile of so many rows and columns, whose subgroups split what is summed over.
+pub(crate) fn tile_shape_split_k(rows: usize, columns: usize) -> &'static Part {
+    match (rows, columns) {
+        (16, 16) => shared_part!("tile_shape", "split_k_16x16"),
+        (16, 32) => shared_part!("tile_shape", "split_k_16x32"),
+        (32, 16) => shared_part!("tile_shape", "split_k_32x16"),
+        other => panic!("no split-K tile has the shape {other:?}"),
+    }
 }
 
 /// A tile of 64 rows by 16 columns.

@@ -9,6 +9,7 @@ use naga::{
 /// A validator with all capabilities that kernels use.
 pub(crate) fn validator() -> Validator {
     let capabilities = Capabilities::SUBGROUP
+        | Capabilities::SUBGROUP_BARRIER
         | Capabilities::COOPERATIVE_MATRIX
         | Capabilities::SHADER_FLOAT16
         | Capabilities::SHADER_FLOAT16_IN_FLOAT32;

@@ -1,4 +1,5 @@
-// The shape of a split-K tile, and the units of a row or column that are staged at a time.
+// The shape of a split-K tile, its subgroups, and the blocks of sums in workgroup memory at a time.
 const ROWS: u32 = 16u;
 const COLUMNS: u32 = 16u;
-const SLICE: u32 = 16u;
+const SUBGROUPS: u32 = 16u;
+const SUM_BLOCKS: u32 = 2u;

@@ -65,8 +65,9 @@ impl Tile {
         match self {
             Self::Scalar { .. } => BufferRef::Input(0),
             Self::Matrix(..) => {
-                // Pairs of units of 64 bytes, and 16 bytes for the exponent, per column.
-                let bytes = x.rows() * (row_units.next_multiple_of(2) * 64 + 16);
+                // Pairs of units of 64 bytes, and 16 bytes for the exponent, per column. Split-K tiles read blocks of 16 columns.
+                let columns = x.rows().next_multiple_of(16);
+                let bytes = columns * (row_units.next_multiple_of(2) * 64 + 16);
                 BufferRef::Scratch(0, bytes as u64)
             }
             Self::Int8 { rows, .. } => {

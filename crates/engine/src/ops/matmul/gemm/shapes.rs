@@ -19,6 +19,9 @@ const BUSY_MATRIX: usize = 96;
 /// are loaded too slowly by half of the lanes.
 const MANY_LARGE: usize = 256;
 
+/// Rows of a weight from which split-K tiles of 32 rows keep a large device busy, with up to 16 columns.
+const MANY_ROWS: usize = 4096;
+
 /// Rows and columns of a tile with int8 matrix units.
 const INT8: (usize, usize) = (128, 64);
 /// Columns from which quantising the weights for every matmul pays, and workgroups that keep a large device busy.
@@ -57,20 +60,26 @@ pub(in crate::ops::matmul) enum TileShape {
     Narrow,
     /// 64 rows by 16 columns.
     Slim,
-    /// 16 rows by 16 columns, whose subgroups split what is summed over.
-    SplitK,
+    /// 16 or 32 rows by 16 or 32 columns; subgroups split what is summed over.
+    SplitK {
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        columns: usize,
+    },
 }
 
 impl Tile {
-    /// For `columns` columns and `rows` rows of any weight: with matrix units, a split-K tile for up to 16 columns; otherwise the largest
-    /// tile that is more than half full and gives enough workgroups.
+    /// For `columns` columns and `rows` rows of any weight: with matrix units, a split-K tile for up to 32 columns, unless tiles of 32
+    /// columns keep the device busy; otherwise the largest tile that is more than half full and gives enough workgroups.
     pub(in crate::ops::matmul) fn new(columns: usize, rows: usize, facts: &DeviceFacts) -> Self {
-        let split_k = TileShape::SplitK;
-        let fits = split_k.bytes() <= facts.workgroup_bytes as usize;
-        match facts.matrix.filter(|_| columns <= split_k.size().1 && fits) {
-            Some(units) => Self::Matrix(split_k, units),
-            None => Self::shared(columns, rows, |_| 1, facts),
-        }
+        let shared = Self::shared(columns, rows, |_| 1, facts);
+        let (Some(units), Some(shape)) = (facts.matrix, TileShape::split_k(columns, rows)) else {
+            return shared;
+        };
+        let is_busy = shared.columns() > 16 && shared.groups(columns, rows) >= BUSY_MATRIX;
+        let fits = shape.bytes() <= facts.workgroup_bytes as usize;
+        if fits && !is_busy { Self::Matrix(shape, units) } else { shared }
     }
 
     /// An int8 tile for `columns` columns and `rows` rows of F16 or BF16 weights, if the device has int8 matrix units and none for f16.
@@ -159,6 +168,21 @@ impl Tile {
 }
 
 impl TileShape {
+    /// The split-K tile for up to 32 columns: 32 rows share the loads of x if there are enough of them to keep a large device busy.
+    fn split_k(columns: usize, rows: usize) -> Option<Self> {
+        match columns {
+            ..=16 if rows >= MANY_ROWS => Some(Self::SplitK { rows: 32, columns: 16 }),
+            ..=16 => Some(Self::SplitK { rows: 16, columns: 16 }),
+            17..=32 => Some(Self::SplitK { rows: 16, columns: 32 }),
+            _ => None,
+        }
+    }
+
+    /// Whether subgroups split what is summed over.
+    pub(in crate::ops::matmul) fn is_split_k(self) -> bool {
+        matches!(self, Self::SplitK { .. })
+    }
+
     /// Rows and columns.
     fn size(self) -> (usize, usize) {
         match self {
@@ -167,7 +191,7 @@ impl TileShape {
             Self::Medium => (64, 64),
             Self::Narrow => (64, 32),
             Self::Slim => (64, 16),
-            Self::SplitK => (16, 16),
+            Self::SplitK { rows, columns } => (rows, columns),
         }
     }
 
@@ -176,28 +200,40 @@ impl TileShape {
         match self {
             Self::Tall => 1,
             Self::Large | Self::Medium | Self::Narrow | Self::Slim => 2,
-            Self::SplitK => 16,
+            Self::SplitK { rows, .. } => 32 / rows,
         }
     }
 
     /// Blocks of sums in workgroup memory at a time, as in the part.
     fn sum_blocks(self) -> usize {
         match self {
-            Self::Large | Self::SplitK => 8,
-            Self::Tall | Self::Medium | Self::Narrow | Self::Slim => 1,
+            Self::Large => 8,
+            Self::SplitK { rows: 16, .. } => 2,
+            Self::SplitK { .. } | Self::Tall | Self::Medium | Self::Narrow | Self::Slim => 1,
+        }
+    }
+
+    /// Rows and columns in workgroup memory at a time: each subgroup of a split-K tile has its own rows, and columns stay in global memory.
+    fn staged(self) -> usize {
+        match self {
+            Self::SplitK { rows: 16, .. } => 16 * 16,
+            Self::SplitK { rows, .. } => 4 * rows,
+            Self::Large | Self::Tall | Self::Medium | Self::Narrow | Self::Slim => {
+                let (rows, columns) = self.size();
+                rows + columns
+            }
         }
     }
 
     /// Workgroup memory in bytes: f16 values of each row and column with 16 bytes of padding, blocks of sums, and a reserve for the kernel.
     fn bytes(self) -> usize {
-        let (rows, columns) = self.size();
-        (rows + columns) * (self.slice() * 64 + 16) + self.sum_blocks() * 1024 + 1024
+        self.staged() * (self.slice() * 64 + 16) + self.sum_blocks() * 1024 + 1024
     }
 
     /// The part that computes a tile of this shape.
     pub(in crate::ops::matmul) fn tile_part(self) -> &'static Part {
         match self {
-            Self::SplitK => parts::tile_matrix_split_k(),
+            Self::SplitK { .. } => parts::tile_matrix_split_k(),
             Self::Large | Self::Tall | Self::Medium | Self::Narrow | Self::Slim => {
                 parts::tile_matrix()
             }
@@ -215,7 +251,7 @@ impl TileShape {
             Self::Medium => parts::tile_shape_64x64(),
             Self::Narrow => parts::tile_shape_64x32(),
             Self::Slim => parts::tile_shape_64x16(),
-            Self::SplitK => parts::tile_shape_split_k(),
+            Self::SplitK { rows, columns } => parts::tile_shape_split_k(rows, columns),
         }
     }
 }
@@ -224,7 +260,7 @@ impl TileShape {
 mod tests {
     use super::{
         DType, DeviceFacts, MatrixInt8, MatrixUnits, Tile,
-        TileShape::{self, Large, Medium, Narrow, Slim, SplitK, Tall},
+        TileShape::{self, Large, Medium, Narrow, Slim, Tall},
     };
 
     fn units(shape: TileShape) -> Tile {
@@ -245,6 +281,7 @@ mod tests {
     fn tiles_follow_shapes_and_devices() {
         let (floor, large, small) = (DeviceFacts::floor(), matrix(48 << 10), matrix(32 << 10));
         let scalar = |columns| Tile::Scalar { columns };
+        let split_k = |rows, columns| units(TileShape::SplitK { rows, columns });
         for (columns, rows, facts, tile, groups) in [
             (9, 257, &floor, scalar(16), 5),
             (512, 12_288, &floor, scalar(64), 1536),
@@ -260,11 +297,16 @@ mod tests {
             (512, 512, &large, units(Narrow), 128),
             (64, 12_288, &large, units(Medium), 192),
             (64, 1536, &large, units(Slim), 96),
-            (32, 1536, &large, units(Slim), 48),
-            (16, 12_288, &large, units(SplitK), 768),
-            (9, 5, &large, units(SplitK), 1),
+            (33, 1536, &large, units(Slim), 72),
+            (32, 12_288, &large, units(Narrow), 192),
+            (32, 4096, &large, split_k(16, 32), 256),
+            (32, 1536, &large, split_k(16, 32), 96),
+            (17, 1536, &large, split_k(16, 32), 96),
+            (16, 12_288, &large, split_k(32, 16), 384),
+            (16, 1536, &large, split_k(16, 16), 96),
+            (9, 5, &large, split_k(16, 16), 1),
             (17, 1536, &small, units(Slim), 48),
-            (16, 12_288, &small, units(Slim), 192),
+            (16, 12_288, &small, split_k(32, 16), 384),
         ] {
             let selected = Tile::new(columns, rows, facts);
             assert_eq!(selected, tile, "{columns} columns, {rows} rows");

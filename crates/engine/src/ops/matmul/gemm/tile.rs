@@ -34,10 +34,13 @@ impl Tile {
         weights: (DType, usize),
     ) -> Dispatch {
         match self {
-            Self::Matrix(shape, units) if weights.0 == DType::F16 => parts::f16_weights()
-                .into_iter()
-                .fold(matrix(kernel, shape, units, weights), Dispatch::part)
-                .part(parts::tile_weights_rows()),
+            // Split-K tiles take units only.
+            Self::Matrix(shape, units) if weights.0 == DType::F16 && !shape.is_split_k() => {
+                parts::f16_weights()
+                    .into_iter()
+                    .fold(matrix(kernel, shape, units, weights), Dispatch::part)
+                    .part(parts::tile_weights_rows())
+            }
             _ => self.dispatch(kernel, width, weights).part(WEIGHTS).part(quant(weights.0)),
         }
     }
@@ -88,11 +91,15 @@ fn matrix(
     units: MatrixUnits,
     (dtype, groups): (DType, usize),
 ) -> Dispatch {
-    Dispatch::new(kernel)
+    let dispatch = Dispatch::new(kernel)
         .part(tile_shape.tile_part())
         .part(parts::matrix(units))
         .part(tile_shape.part(dtype, groups))
-        .part(parts::columns_f16())
+        .part(parts::columns_f16());
+    match tile_shape.is_split_k() {
+        true => dispatch.part(parts::matrix_x(units)),
+        false => dispatch,
+    }
 }
 
 /// Adds the parts that load weights in units of their format.
