@@ -45,9 +45,10 @@ impl Graph {
     }
 }
 
-/// Whether experts have enough slots each for GEMM tiles; with fewer, reading an expert again for each slot is cheaper.
+/// Whether experts have enough slots each for GEMM tiles; with fewer, reading an expert again for each slot is cheaper. H200, 26B-A4B: 128
+/// slots of 128 experts take gathered matmuls 16.7 ms a pass; 256 slots take GEMM tiles 5.1 ms.
 fn sorting_pays(slots: usize, experts: usize) -> bool {
-    slots >= 2 * experts
+    slots >= experts
 }
 
 impl Op for ExpertGroups {
@@ -92,11 +93,11 @@ mod tests {
         for (tokens, chosen, experts, wanted) in [
             (1, 8, 128, false),
             (8, 8, 128, false),
-            (31, 8, 128, false),
-            (32, 8, 128, true),
+            (15, 8, 128, false),
+            (16, 8, 128, true),
             (512, 8, 128, true),
-            (3, 2, 4, false),
-            (4, 2, 4, true),
+            (1, 2, 4, false),
+            (2, 2, 4, true),
         ] {
             let got = sorting_pays(tokens * chosen, experts);
             assert_eq!(got, wanted, "{chosen} of {experts} for {tokens} tokens");
