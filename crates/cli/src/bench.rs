@@ -74,19 +74,16 @@ pub(crate) struct BenchArgs {
     /// Instead measure so many requests at once, each with a prompt of -p and a completion of -n tokens
     #[arg(long, value_name = "STREAMS", value_delimiter = ',')]
     parallel: Vec<std::num::NonZeroUsize>,
-    /// With --parallel: let up to 32 requests share a pass of GEMM tiles. Faster from 9 requests on, but the tokens of a request then depend on the
-    /// others by rounding
-    #[arg(long, requires = "parallel")]
-    no_batch_invariant: bool,
     /// With --parallel: also submit a prompt of this many tokens when all requests generate, and report the gaps between tokens until it is prefilled
     #[arg(long, value_name = "TOKENS", requires = "parallel")]
     long_prompt: Option<usize>,
-    /// With --parallel: the same tokens in every batch, which is the default
-    #[arg(long, requires = "parallel", conflicts_with = "no_batch_invariant")]
+    /// With --parallel: also give more than 8 requests the tokens that each gets alone. Otherwise GPUs with matrix units multiply them by GEMM
+    /// tiles, which are faster and round differently
+    #[arg(long, requires = "parallel")]
     batch_invariant: bool,
     /// With --parallel: send the same requests to the scheduler and over HTTP to a server in this process, and report what HTTP costs. Each stream sends
     /// -r requests, one after another
-    #[arg(long, requires = "parallel", conflicts_with_all = ["long_prompt", "no_batch_invariant", "profile"])]
+    #[arg(long, requires = "parallel", conflicts_with_all = ["long_prompt", "batch_invariant", "profile"])]
     http: bool,
     /// Skip the check that GPU and CPU choose the same tokens with the demo model; software GPUs are never checked
     #[arg(long)]
@@ -230,7 +227,7 @@ fn bench_parallel(place: Location, args: &BenchArgs) -> Result<()> {
     }
     let options = SchedulerOptions {
         cache: loader.options.cache,
-        batch_invariant: args.batch_invariant || !args.no_batch_invariant,
+        batch_invariant: args.batch_invariant.then_some(true),
         ..SchedulerOptions::default()
     };
     let measured = parallel::measure(&model, &options, &streams, lengths, args.profile)?;

@@ -99,6 +99,9 @@ struct MemoryArgs {
     /// Requests of full length that a model runs at once (OLLAMA_NUM_PARALLEL; 4)
     #[arg(long, value_name = "N")]
     parallel: Option<usize>,
+    /// Also give more than 8 requests at once the tokens that each gets alone; slower on GPUs with matrix units
+    #[arg(long)]
+    batch_invariant: bool,
     /// How long an idle model stays loaded, such as 10m; -1 = for ever (OLLAMA_KEEP_ALIVE; 5m)
     #[arg(long, value_name = "TIME", value_parser = keep_alive, allow_hyphen_values = true)]
     keep_alive: Option<KeepAlive>,
@@ -205,11 +208,13 @@ fn options(
 }
 
 fn host_options(args: &ServeArgs, settings: &Settings) -> HostOptions {
-    let MemoryArgs { ctx, parallel, keep_alive, max_models, queue } = &args.models_in_memory;
+    let MemoryArgs { ctx, parallel, batch_invariant, keep_alive, max_models, queue } =
+        &args.models_in_memory;
     let usual = HostOptions::default();
     HostOptions {
         open: args.device.options(ctx.or(settings.context), CacheType::default()),
         parallel: parallel.or(settings.parallel).unwrap_or(usual.parallel),
+        batch_invariant: *batch_invariant,
         queue: queue.or(settings.queue).unwrap_or(usual.queue),
         models: max_models.or(settings.models).unwrap_or(usual.models),
         keep_alive: keep_alive.or(settings.keep_alive).unwrap_or(usual.keep_alive),

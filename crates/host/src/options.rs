@@ -17,6 +17,8 @@ pub struct HostOptions {
     pub open: OpenOptions,
     /// Requests of full length that a model runs at once; shorter ones are more.
     pub parallel: usize,
+    /// Whether more than 8 requests at once get the tokens that each gets alone, too, on GPUs whose matrix units would be faster.
+    pub batch_invariant: bool,
     /// Requests that wait for a model; more are refused.
     pub queue: usize,
     /// Models in memory at once.
@@ -30,6 +32,7 @@ impl Default for HostOptions {
         Self {
             open: OpenOptions::default(),
             parallel: 4,
+            batch_invariant: false,
             queue: 512,
             models: 3,
             keep_alive: KeepAlive::For(Duration::from_secs(300)),
@@ -51,6 +54,7 @@ impl HostOptions {
             context,
             cache: self.open.cache,
             queue: self.queue,
+            batch_invariant: self.batch_invariant.then_some(true),
             ..SchedulerOptions::default()
         };
         let context = Scheduler::new(model, &wanted)?.context();

@@ -10,7 +10,7 @@ use super::{
     RequestId, Scheduler, Sink, Update,
     drafts::accepted,
     faults::{guarded, is_out_of_memory},
-    passes::{GREEDY, LastToken, Row},
+    passes::{GREEDY, INVARIANT_ROWS, LastToken, Row},
     running::Running,
 };
 use crate::{error::RuntimeError, generate::NextToken, session::DeviceSampling};
@@ -290,9 +290,11 @@ impl Group {
 }
 
 impl super::Passes {
-    /// Where rows need not be batch-invariant, requests of short and long contexts share passes: weights are read once for both.
+    /// Where rows need not be batch-invariant, more than 8 requests of short and long contexts share passes: weights are read once for
+    /// both.
     fn merged(&self, groups: BTreeMap<Group, Vec<Member>>) -> BTreeMap<Group, Vec<Member>> {
-        if self.is_batch_invariant() {
+        let members: usize = groups.values().map(Vec::len).sum();
+        if self.is_batch_invariant() || members <= INVARIANT_ROWS {
             return groups;
         }
         let mut merged: BTreeMap<Group, Vec<Member>> = BTreeMap::new();

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, ops::Range};
 
 use rullama_engine::{
-    executor::{Memory, Results},
+    executor::{Device, Memory, Results},
     gpu::{Fence, profile::Table},
     graph::Step,
     ops::{Draw, GatherTokens, Sequences},
@@ -26,6 +26,8 @@ use crate::{
 
 /// Rows of decode passes.
 const ROWS: [usize; 6] = [1, 2, 4, 8, 16, 32];
+/// Rows of a pass up to which each gives what it gives alone, whatever the options say.
+pub(super) const INVARIANT_ROWS: usize = 8;
 
 /// Passes averaged by a profile.
 const PROFILED_PASSES: usize = 5;
@@ -99,6 +101,11 @@ pub(super) enum LastToken {
 /// Takes the most likely token.
 pub(super) const GREEDY: Draw = Draw { temperature: 0.0, top_p: 1.0, min_p: 0.0, top_k: 0.0 };
 
+/// Whether GEMM tiles are faster than reading weights once for 8 rows.
+fn has_matrix_units(device: &Device) -> bool {
+    matches!(device, Device::Gpu(gpu) if gpu.facts().matrix.is_some())
+}
+
 impl Passes {
     pub(super) fn new(model: &Model, options: &SchedulerOptions) -> Result<Self, RuntimeError> {
         let config = model.config();
@@ -126,7 +133,7 @@ impl Passes {
                 pages: sequences.saturating_mul(sliding).min(pages),
                 entries: sliding,
             },
-            gemm: !options.batch_invariant,
+            gemm: !options.batch_invariant.unwrap_or_else(|| !has_matrix_units(model.device())),
             slots: sequences,
         };
         let most_rows = ROWS[ROWS.len() - 1];
@@ -215,8 +222,9 @@ impl Passes {
         if feeds_itself(&self.model) { most } else { 1 }
     }
 
+    /// Whether passes of more than 8 rows compute what each row gives alone.
     pub(super) fn is_batch_invariant(&self) -> bool {
-        self.options.batch_invariant
+        !self.shape.gemm
     }
 
     /// Most rows of a decode pass.

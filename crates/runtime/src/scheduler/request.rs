@@ -31,9 +31,9 @@ pub struct SchedulerOptions {
     pub pool: Option<usize>,
     /// Tokens of a page of the KV pool.
     pub page: usize,
-    /// Whether a request gets the same tokens in every batch. Without, passes of more than 8 rows use GEMM tiles, which are faster but
-    /// round differently.
-    pub batch_invariant: bool,
+    /// Whether a request gets the same tokens in passes of more than 8 rows as alone. If not, those use GEMM tiles, which are faster with
+    /// matrix units but round differently. `None`: unless the device has matrix units.
+    pub batch_invariant: Option<bool>,
     /// Decode passes that are queued before the tokens of the first are read, on a GPU. A request that the host samples for, with a
     /// JSON schema for example, takes part in one of them at a time.
     pub in_flight: usize,
@@ -56,7 +56,7 @@ impl Default for SchedulerOptions {
             queue: 256,
             pool: None,
             page: 64,
-            batch_invariant: true,
+            batch_invariant: None,
             in_flight: 2,
             drafts: 0,
             keep_prefixes: true,

@@ -189,6 +189,7 @@ pub(crate) fn options(cache: CacheType) -> SchedulerOptions {
         sequences: 12,
         pool: Some(6 * CONTEXT),
         page: 16,
+        batch_invariant: Some(true),
         ..SchedulerOptions::default()
     }
 }

@@ -32,7 +32,7 @@ fn asks(limit: i32, change: impl Fn(SamplingOptions) -> SamplingOptions) -> Vec<
 
 fn gemm(model: &Model) -> Scheduler {
     let settings = SchedulerOptions {
-        batch_invariant: false,
+        batch_invariant: Some(false),
         sequences: REQUESTS,
         pool: Some(REQUESTS * 256),
         ..options(CacheType::F32)
