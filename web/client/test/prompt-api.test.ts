@@ -1,6 +1,13 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { RullamaError } from "../src/errors.js";
-import { install, LanguageModelToolError, LanguageModelToolSuccess, languageModelOf } from "../src/prompt-api/index.js";
+import {
+  LanguageModelToolCall,
+  LanguageModelToolError,
+  LanguageModelToolSuccess,
+  type ToolResultContent,
+  install,
+  languageModelOf,
+} from "../src/prompt-api/index.js";
 import { ProgressReporter } from "../src/prompt-api/monitor.js";
 import type { ModelProvider } from "../src/prompt-api/provider.js";
 import type { LanguageModelTool } from "../src/prompt-api/types.js";
@@ -51,6 +58,39 @@ describe("the interface", () => {
     vi.stubGlobal("LanguageModelToolError", undefined);
     expect(install({ force: true })).toBe(true);
     expect(Object.getOwnPropertyDescriptor(globalThis, "LanguageModel")).toMatchObject({ enumerable: false });
+  });
+
+  it("is installed in windows of secure contexts", () => {
+    vi.stubGlobal("LanguageModel", undefined);
+    Reflect.deleteProperty(globalThis, "LanguageModel");
+    vi.stubGlobal("isSecureContext", false);
+    expect(install()).toBe(false);
+    vi.stubGlobal("isSecureContext", true);
+    // Everything is an instance of it: this is a worker.
+    vi.stubGlobal("WorkerGlobalScope", Object);
+    expect(install()).toBe(false);
+    vi.stubGlobal("WorkerGlobalScope", undefined);
+    expect(install()).toBe(true);
+  });
+});
+
+describe("what is over at once", () => {
+  it("can still be aborted: a creation that has everything, and a clone", async () => {
+    const controller = new AbortController();
+    const reason = new Error("mine");
+    const monitor = (target: EventTarget) =>
+      target.addEventListener("downloadprogress", (event) => {
+        if ((event as ProgressEvent).loaded === 1) queueMicrotask(() => controller.abort(reason));
+      });
+    await expect(api().create({ monitor, signal: controller.signal })).rejects.toBe(reason);
+    const session = await api().create();
+    const late = new AbortController();
+    const copy = session.clone({ signal: late.signal });
+    late.abort(reason);
+    await expect(copy).rejects.toBe(reason);
+    const other = session.clone();
+    session.destroy();
+    await expect(other).rejects.toEqual(named("InvalidStateError"));
   });
 });
 
@@ -212,7 +252,8 @@ describe("prompts", () => {
     const session = await api().create({ expectedInputs: [{ type: "image" }] });
     const refused = (content: unknown, role = "user", more: object = {}) =>
       expect(session.prompt([{ role, content, ...more }] as never)).rejects;
-    await refused([{ type: "text", value: 5 }]).toEqual(named("SyntaxError"));
+    await refused([{ type: "text", value: new Blob() }]).toEqual(named("SyntaxError"));
+    await refused([{ type: "text", value: Symbol("x") }]).toThrow(TypeError);
     await refused([{ type: "audio", value: new Blob() }]).toEqual(named("NotSupportedError"));
     await refused([{ type: "image", value: "x.png" }]).toThrow(TypeError);
     await refused([{ type: "image", value: new Blob() }], "assistant").toEqual(named("NotSupportedError"));
@@ -402,12 +443,13 @@ describe("tools", () => {
   it("without execute are answered by the page", async () => {
     const model = fakeModel((_m, _o, number) => (number === 0 ? ["Wait.", call] : ["Sunny."]));
     const session = await api(model).create({ ...WITH_TOOLS, tools: [tool()] });
-    const reply = (await session.prompt("Weather?")) as { type: string; value: { callID: string } }[];
-    expect(reply).toEqual([
-      { type: "text", value: "Wait." },
-      { type: "tool-call", value: { callID: expect.any(String), name: "weather", arguments: { city: "Ulm" } } },
-    ]);
-    const { callID } = reply[1]!.value;
+    const reply = (await session.prompt("Weather?")) as { type: string; value: LanguageModelToolCall }[];
+    expect(reply.map(({ type }) => type)).toEqual(["text", "tool-call"]);
+    const { value: made } = reply[1]!;
+    expect(made).toBeInstanceOf(LanguageModelToolCall);
+    expect([made.name, made.arguments]).toEqual(["weather", { city: "Ulm" }]);
+    const { callID } = made;
+    expect(callID).toMatch(/^[-0-9a-f]{36}$/u);
     const response = new LanguageModelToolSuccess({
       callID,
       name: "weather",
@@ -425,10 +467,14 @@ describe("tools", () => {
     expect(await session.prompt("Weather?")).toBe("Sorry.");
     expect(model.asked[1]!.messages.at(-1)!.content).toBe('{"error":"no network"}');
     const answer = (value: unknown) => session.prompt([{ role: "user", content: [{ type: "tool-response", value }] }]);
-    const success = (result: { type: string; value: unknown }) =>
+    const success = (result: ToolResultContent) =>
       new LanguageModelToolSuccess({ callID: "1", name: "weather", result: [result] });
     await expect(answer(success({ type: "image", value: 1 }))).rejects.toEqual(named("NotSupportedError"));
     await expect(answer(success({ type: "text", value: 1n }))).rejects.toEqual(named("DataError"));
+    // It would be written as {}.
+    await expect(answer(success({ type: "object", value: new Blob(["x"]) }))).rejects.toEqual(named("DataError"));
+    expect(await answer(success({ type: "object", value: { sun: [1] } }))).toBe("Sorry.");
+    expect(model.asked.at(-1)!.messages.at(-1)!.content).toBe('{"sun":[1]}');
     const error = new LanguageModelToolError({ callID: "1", name: "weather", errorMessage: "late" });
     expect(await answer(error)).toBe("Sorry.");
   });

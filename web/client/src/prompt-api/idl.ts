@@ -12,7 +12,15 @@ import type {
 
 const TYPES: readonly MessageType[] = ["text", "image", "audio", "tool-call", "tool-response"];
 const ROLES: readonly MessageRole[] = ["system", "user", "assistant"];
-const MODES: readonly SamplingMode[] = ["most-predictable", "predictable", "balanced", "creative", "most-creative"];
+const MODES: readonly SamplingMode[] = [
+  "most-predictable",
+  "predictable",
+  "slightly-predictable",
+  "balanced",
+  "slightly-creative",
+  "creative",
+  "most-creative",
+];
 
 export interface ConvertedMessage {
   role: MessageRole;
@@ -21,7 +29,8 @@ export interface ConvertedMessage {
 }
 
 export interface CoreOptions {
-  samplingMode: SamplingMode;
+  /** Null where numbers were given in its place. */
+  samplingMode: SamplingMode | null;
   expectedInputs: LanguageModelExpected[];
   expectedOutputs: LanguageModelExpected[];
   tools: LanguageModelTool[];
@@ -35,6 +44,9 @@ export function dictionary(value: unknown, what: string): Record<string, unknown
   if (typeof value !== "object" && typeof value !== "function") throw new TypeError(`${what} is not an object`);
   return value as Record<string, unknown>;
 }
+
+/** A string; symbols, unlike with `String`, are a TypeError. */
+export const text = (value: unknown): string => `${value as string}`;
 
 function isList(value: unknown): value is Iterable<unknown> {
   return (
@@ -54,9 +66,9 @@ export function required(from: Record<string, unknown>, name: string, what: stri
 }
 
 function oneOf<T extends string>(value: unknown, known: readonly T[], what: string): T {
-  const text = String(value);
-  if (!known.includes(text as T)) throw new TypeError(`'${text}' is not a valid ${what}`);
-  return text as T;
+  const word = text(value);
+  if (!known.includes(word as T)) throw new TypeError(`'${word}' is not a valid ${what}`);
+  return word as T;
 }
 
 export function signalOf(from: Record<string, unknown>): AbortSignal | undefined {
@@ -68,7 +80,7 @@ export function signalOf(from: Record<string, unknown>): AbortSignal | undefined
 
 /** A prompt: a list of messages, or anything else as the text of one. */
 export function promptOf(value: unknown): ConvertedMessage[] {
-  if (!isList(value)) return [{ role: "user", content: [{ type: "text", value: String(value) }], prefix: false }];
+  if (!isList(value)) return [{ role: "user", content: [{ type: "text", value: text(value) }], prefix: false }];
   const messages = list(value, "the prompt").map(messageOf);
   return messages.length > 0 ? messages : [{ role: "user", content: [{ type: "text", value: "" }], prefix: false }];
 }
@@ -81,20 +93,32 @@ export function messageOf(value: unknown): ConvertedMessage {
 }
 
 function contentOf(value: unknown): LanguageModelMessageContent[] {
-  if (!isList(value)) return [{ type: "text", value: String(value) }];
+  if (!isList(value)) return [{ type: "text", value: text(value) }];
   const parts = list(value, "content").map((part) => {
     const from = dictionary(part, "a part of a message");
     const type = oneOf(required(from, "type", "a part of a message"), TYPES, "type of a part");
-    return { type, value: required(from, "value", "a part of a message") };
+    const given = required(from, "value", "a part of a message");
+    return { type, value: type === "text" && !isPlatformObject(given) ? text(given) : given };
   });
   return parts.length > 0 ? parts : [{ type: "text", value: "" }];
+}
+
+/** Objects of the browser keep their identity where Web IDL makes strings of all others. */
+export function isPlatformObject(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const tag = Object.prototype.toString.call(value);
+  return (
+    tag !== "[object Object]" &&
+    tag !== "[object Array]" &&
+    typeof (value as { toJSON?: unknown }).toJSON !== "function"
+  );
 }
 
 function expectedOf(value: unknown, what: string): LanguageModelExpected[] {
   if (value === undefined) return [];
   return list(value, what).map((one) => {
     const from = dictionary(one, `a member of ${what}`);
-    const languages = from["languages"] === undefined ? undefined : list(from["languages"], "languages").map(String);
+    const languages = from["languages"] === undefined ? undefined : list(from["languages"], "languages").map(text);
     const type = oneOf(required(from, "type", `a member of ${what}`), TYPES, "type");
     return { type, ...(languages ? { languages } : {}) };
   });
@@ -122,7 +146,13 @@ export function coreOptions(from: Record<string, unknown>, hasRaw = false): Core
   const topK = hasRaw ? numberOf(from["topK"], "topK") : undefined;
   const raw = rawSampling(topK, temperature);
   if (raw && mode !== undefined) throw new TypeError("samplingMode excludes topK and temperature");
-  return { samplingMode: mode ?? "balanced", expectedInputs, expectedOutputs, tools, ...(raw ? { raw } : {}) };
+  return {
+    samplingMode: mode ?? (raw ? null : "balanced"),
+    expectedInputs,
+    expectedOutputs,
+    tools,
+    ...(raw ? { raw } : {}),
+  };
 }
 
 /** Options that were converted, with canonical language tags; raw sampling parameters within their limits. */
@@ -146,11 +176,11 @@ function toolsOf(value: unknown): LanguageModelTool[] {
 
 function toolOf(value: unknown): LanguageModelTool {
   const from = dictionary(value, "a tool");
-  const description = String(required(from, "description", "a tool"));
+  const description = text(required(from, "description", "a tool"));
   const { execute } = from;
   if (execute !== undefined && typeof execute !== "function") throw new TypeError("execute of a tool is no function");
   const schema = required(from, "inputSchema", "a tool");
-  const name = String(required(from, "name", "a tool"));
+  const name = text(required(from, "name", "a tool"));
   if (name === "" || description === "") throw new TypeError("a tool needs a name and a description");
   const run = execute as LanguageModelTool["execute"];
   return { name, description, inputSchema: schemaOf(schema, name), ...(run ? { execute: run } : {}) };
@@ -160,9 +190,9 @@ function toolOf(value: unknown): LanguageModelTool {
 function schemaOf(value: unknown, tool: string): object {
   if (typeof value !== "object" || value === null) throw new TypeError(`inputSchema of ${tool} is not an object`);
   // Undefined where `toJSON` returns nothing.
-  const text = JSON.stringify(value) as string | undefined;
-  if (text === undefined) throw new TypeError(`inputSchema of ${tool} cannot be written as JSON`);
-  const schema = JSON.parse(text) as Record<string, unknown>;
+  const json = JSON.stringify(value) as string | undefined;
+  if (json === undefined) throw new TypeError(`inputSchema of ${tool} cannot be written as JSON`);
+  const schema = JSON.parse(json) as Record<string, unknown>;
   const { type, properties, required: names } = schema;
   const isObject = (one: unknown) => typeof one === "object" && one !== null && !Array.isArray(one);
   if (type !== "object") throw new TypeError(`inputSchema of ${tool} must have the type object`);
@@ -188,41 +218,5 @@ export function isSupported({
 }: Pick<CoreOptions, "expectedInputs" | "expectedOutputs">) {
   const languages = [...expectedInputs, ...expectedOutputs].flatMap((one) => one.languages ?? []);
   const outputs = expectedOutputs.every(({ type }) => type === "text" || type === "tool-call");
-  const inputs = expectedInputs.every(({ type }) => type !== "tool-call");
-  return outputs && inputs && languages.every(isLanguage);
-}
-
-/** Members as Web IDL has them: enumerable, and with the name of the interface as the tag. */
-export function asInterface<T extends abstract new (...args: never[]) => EventTarget>(Class: T, name: string): T {
-  for (const holder of [Class, Class.prototype] as object[]) {
-    for (const [key, member] of Object.entries(Object.getOwnPropertyDescriptors(holder))) {
-      if (["constructor", "prototype", "name", "length"].includes(key)) continue;
-      Object.defineProperty(holder, key, { ...member, enumerable: true });
-    }
-  }
-  Object.defineProperty(Class.prototype, Symbol.toStringTag, { value: name, configurable: true });
-  Object.defineProperty(Class, "length", { value: 0, configurable: true });
-  return Class;
-}
-
-/** An event handler attribute: called in the order of listeners since it was last null; what is no function is null. */
-export class HandlerAttribute<E extends Event> {
-  private handler: ((event: E) => unknown) | null = null;
-  private readonly listener = (event: Event) => void this.handler?.call(this.target, event as E);
-
-  constructor(
-    private readonly target: EventTarget,
-    private readonly type: string,
-  ) {}
-
-  get value(): ((event: E) => unknown) | null {
-    return this.handler;
-  }
-
-  set value(value: unknown) {
-    this.handler = typeof value === "function" ? (value as (event: E) => unknown) : null;
-    // Adding it again changes nothing, so that a handler that replaces another is called in its place.
-    if (this.handler === null) this.target.removeEventListener(this.type, this.listener);
-    else this.target.addEventListener(this.type, this.listener);
-  }
+  return outputs && languages.every(isLanguage);
 }

@@ -5,8 +5,6 @@ import { createError, domError, quotaExceeded } from "./errors.js";
 import {
   type ConvertedMessage,
   type CoreOptions,
-  HandlerAttribute,
-  asInterface,
   checkedOptions,
   coreOptions,
   dictionary,
@@ -16,10 +14,11 @@ import {
   promptOf,
   signalOf,
 } from "./idl.js";
-import { Monitor, ProgressReporter } from "./monitor.js";
+import { HandlerAttribute, asInterface } from "./interface.js";
+import { ProgressReporter, newMonitor } from "./monitor.js";
 import { capture, validate } from "./prompts.js";
 import { type ModelProvider, untilAborted } from "./provider.js";
-import { type LanguageModelParams, PARAMS, isExtension } from "./raw-sampling.js";
+import { type LanguageModelParams, PARAMS, isExtension, params } from "./raw-sampling.js";
 import { type Chunk, type Request, Session, toolOf, withoutPrefix } from "./session.js";
 import type {
   Availability,
@@ -45,7 +44,8 @@ export interface LanguageModelSession extends EventTarget {
   measureContextUsage(input: LanguageModelPrompt, options?: LanguageModelPromptOptions): Promise<number>;
   readonly contextUsage: number;
   readonly contextWindow: number;
-  readonly samplingMode: SamplingMode;
+  /** Null in extensions that chose `topK` and `temperature` instead. */
+  readonly samplingMode: SamplingMode | null;
   /** In extensions. */
   readonly topK?: number;
   readonly temperature?: number;
@@ -71,9 +71,6 @@ export interface LanguageModelClass {
 /** Only this module makes sessions. */
 const PRIVATE = Symbol("LanguageModel");
 
-/** What `contextUsage`, `contextWindow`, `measureContextUsage` and `oncontextoverflow` were called before 2026. */
-const OLD_NAMES = ["inputUsage", "inputQuota", "measureInputUsage", "onquotaoverflow"];
-
 const NO_ENCODERS = "the model has no encoders for images and audio: load it with its projector";
 
 /** A class `LanguageModel` whose sessions use the provider's model; with `params()`, `topK` and `temperature` in extensions alone. */
@@ -95,7 +92,7 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
       const { core, initial, signal, monitor } = createOptions(options, hasRaw);
       signal?.throwIfAborted();
       if (isDenied()) throw domError("NotAllowedError", "the permissions policy does not allow language models");
-      const target = new Monitor();
+      const target = newMonitor();
       monitor?.(target);
       const captured = capture(initial);
       captured.catch(() => {});
@@ -120,6 +117,8 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
         const tokens = (await measure(model, messages)) + tools;
         signal?.throwIfAborted();
         reporter.report(1);
+        // A page may abort when it is told that everything is here.
+        await untilAborted(nextTask(), signal);
         const { context: window } = model.info;
         if (tokens > window) throw quotaExceeded(tokens, window);
         const context = new Context(window, { messages, tokens });
@@ -140,7 +139,7 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
 
     static async params(): Promise<LanguageModelParams | null> {
       checkActive();
-      return isDenied() || (await availability()) === "unavailable" ? null : { ...PARAMS };
+      return isDenied() || (await availability()) === "unavailable" ? null : params();
     }
 
     async prompt(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<PromptResult> {
@@ -215,7 +214,7 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
       return this.#session.context.window;
     }
 
-    get samplingMode(): SamplingMode {
+    get samplingMode(): SamplingMode | null {
       return this.#session.options.samplingMode;
     }
 
@@ -260,9 +259,11 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
     async clone(options: { signal?: AbortSignal } = {}): Promise<LanguageModel> {
       const session = this.#session;
       const given = signalOf(dictionary(options, "options"));
-      session.signalOf(given);
-      const { model, options: core, context } = session;
-      return made((onOverflow) => new Session(model, core, context.copy(), onOverflow), given);
+      const signal = session.signalOf(given);
+      const { model, options: core } = session;
+      const context = session.context.copy();
+      await untilAborted(nextTask(), signal);
+      return made((onOverflow) => new Session(model, core, context, onOverflow), given);
     }
 
     destroy(): undefined {
@@ -298,11 +299,11 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
     Reflect.deleteProperty(LanguageModel, "params");
     for (const name of ["topK", "temperature"]) Reflect.deleteProperty(LanguageModel.prototype, name);
   }
-  const Interface = asInterface(LanguageModel, "LanguageModel");
-  // On pages the old names are no part of the interface; code that still uses them works.
-  if (!hasRaw) for (const name of OLD_NAMES) Object.defineProperty(Interface.prototype, name, { enumerable: false });
-  return Interface as unknown as LanguageModelClass;
+  return asInterface(LanguageModel, "LanguageModel") as unknown as LanguageModelClass;
 }
+
+/** Lets the page abort what would be over at once. */
+const nextTask = () => new Promise<void>((resolve) => setTimeout(resolve));
 
 function checkActive(): void {
   if (globalThis.document && !globalThis.document.defaultView) {

@@ -1,6 +1,6 @@
 // Progress of a download, as the specification wants it: from 0 to 1, in steps of 1/65536, rising, and not too often.
 
-import { HandlerAttribute, asInterface } from "./idl.js";
+import { HandlerAttribute, asInterface } from "./interface.js";
 import type { CreateMonitor } from "./types.js";
 
 const STEP = 65_536;
@@ -24,8 +24,16 @@ function progressEvent(loaded: number): Event {
   return new ProgressEvent("downloadprogress", { lengthComputable: true, loaded, total: 1 });
 }
 
+/** Only this module makes them. */
+const PRIVATE = Symbol("CreateMonitor");
+
 class CreateMonitorTarget extends EventTarget implements CreateMonitor {
   readonly #handler = new HandlerAttribute<ProgressEvent>(this, "downloadprogress");
+
+  constructor(key: unknown) {
+    if (key !== PRIVATE) throw new TypeError("Illegal constructor");
+    super();
+  }
 
   get ondownloadprogress(): CreateMonitor["ondownloadprogress"] {
     return this.#handler.value;
@@ -36,8 +44,10 @@ class CreateMonitorTarget extends EventTarget implements CreateMonitor {
   }
 }
 
-/** Passed to the `monitor` of a page. */
+/** The interface of what the `monitor` of a page gets. */
 export const Monitor = asInterface(CreateMonitorTarget, "CreateMonitor");
+
+export const newMonitor = (): CreateMonitor => new Monitor(PRIVATE);
 
 /** Fires events of a monitor. */
 export class ProgressReporter {

@@ -108,6 +108,8 @@ function capturePart({ type, value }: LanguageModelMessageContent): Captured | P
 async function captureImage(value: unknown): Promise<ContentPart> {
   const source = isBytes(value) ? new Blob([copyOf(value)]) : (value as ImageBitmapSource);
   try {
+    const loading = loaded(value);
+    if (loading) await loading;
     const image = await createImageBitmap(source);
     checkReadable(image);
     return { type: "image", image };
@@ -115,6 +117,12 @@ async function captureImage(value: unknown): Promise<ContentPart> {
     if (error instanceof DOMException && error.name === "SecurityError") throw error;
     throw domError("InvalidStateError", "the image cannot be decoded");
   }
+}
+
+/** Waits for an image element whose file has not arrived yet; everything else is read at once. */
+function loaded(value: unknown): Promise<void> | undefined {
+  const { complete, decode } = value as Partial<HTMLImageElement>;
+  return complete === false && typeof decode === "function" ? decode.call(value as HTMLImageElement) : undefined;
 }
 
 /** Pixels of another origin cannot be read. */

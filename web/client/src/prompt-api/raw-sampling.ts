@@ -1,20 +1,41 @@
 // Sampling parameters as numbers, which browsers offer to extensions alone: `LanguageModel.params()`, `topK` and `temperature`.
 
-/** What `LanguageModel.params()` resolves to. */
-export interface LanguageModelParams {
-  readonly defaultTopK: number;
-  readonly maxTopK: number;
-  readonly defaultTemperature: number;
-  readonly maxTemperature: number;
-}
+import { asInterface } from "./interface.js";
 
 /** Gemma's own defaults. */
-export const PARAMS: LanguageModelParams = {
-  defaultTopK: 64,
-  maxTopK: 128,
-  defaultTemperature: 1,
-  maxTemperature: 2,
-};
+export const PARAMS = { defaultTopK: 64, maxTopK: 128, defaultTemperature: 1, maxTemperature: 2 };
+
+/** Only this module makes them. */
+const PRIVATE = Symbol("LanguageModelParams");
+
+/** What `LanguageModel.params()` resolves to. */
+export class LanguageModelParams {
+  readonly #values = PARAMS;
+
+  constructor(key: unknown) {
+    if (key !== PRIVATE) throw new TypeError("Illegal constructor");
+  }
+
+  get defaultTopK(): number {
+    return this.#values.defaultTopK;
+  }
+
+  get maxTopK(): number {
+    return this.#values.maxTopK;
+  }
+
+  get defaultTemperature(): number {
+    return this.#values.defaultTemperature;
+  }
+
+  get maxTemperature(): number {
+    return this.#values.maxTemperature;
+  }
+}
+
+asInterface(LanguageModelParams, "LanguageModelParams");
+
+export const params = (): LanguageModelParams => new LanguageModelParams(PRIVATE);
 
 /** The parameters of a session. */
 export interface RawSampling {

@@ -7,6 +7,7 @@ import { Context, measure } from "./context.js";
 import { destroyedError, promptError } from "./errors.js";
 import type { ConvertedMessage, CoreOptions } from "./idl.js";
 import { capture, validate } from "./prompts.js";
+import { LanguageModelToolCall } from "./tool-values.js";
 import type { LanguageModelTool, MessageType, SamplingMode, ToolCallValue } from "./types.js";
 
 /** Rounds of tool calls in one prompt. */
@@ -15,7 +16,9 @@ const MOST_ROUNDS = 16;
 const SAMPLING: Record<SamplingMode, GenerateOptions> = {
   "most-predictable": { temperature: 0 },
   predictable: { temperature: 0.4 },
+  "slightly-predictable": { temperature: 0.7 },
   balanced: {},
+  "slightly-creative": { temperature: 1.15 },
   creative: { temperature: 1.3 },
   "most-creative": { temperature: 1.6 },
 };
@@ -113,7 +116,7 @@ export class Session {
   ): Promise<Message[]> {
     const { tools, samplingMode, raw } = this.options;
     const options: GenerateOptions = {
-      ...(raw ?? SAMPLING[samplingMode]),
+      ...(raw ?? SAMPLING[samplingMode ?? "balanced"]),
       ...(tools.length > 0 ? { tools: tools.map(toolOf) } : {}),
       ...(format === undefined ? {} : { format }),
       signal,
@@ -128,7 +131,8 @@ export class Session {
       // A call that only the page can answer ends the reply.
       if (runs.some((tool) => tool !== undefined && tool.execute === undefined)) {
         for (const { name, arguments: given } of calls) {
-          each({ type: "tool-call", value: { callID: crypto.randomUUID(), name, arguments: given } });
+          const value = new LanguageModelToolCall({ callId: crypto.randomUUID(), name, arguments: given });
+          each({ type: "tool-call", value });
         }
         return exchange;
       }

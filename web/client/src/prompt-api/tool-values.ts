@@ -1,46 +1,131 @@
-// Results of tools that the page itself called, as it hands them to the session.
+// Calls of tools that the page itself runs, and their results as it passes them to the session.
 
 import { domError } from "./errors.js";
-import { dictionary, required } from "./idl.js";
+import { dictionary, isPlatformObject, list, required, text } from "./idl.js";
+import { asInterface } from "./interface.js";
+import type { ToolCallValue } from "./types.js";
 
-interface ResultPart {
-  type: string;
+const RESULT_TYPES = ["text", "image", "audio", "object"] as const;
+
+/** A part of a tool's result. */
+export interface ToolResultContent {
+  type: (typeof RESULT_TYPES)[number];
   value: unknown;
 }
 
-/** The members of a dictionary, all of which are required. */
-function members<K extends string>(init: unknown, names: readonly K[]): Record<K, unknown> {
-  const from = dictionary(init, "the argument");
-  return Object.fromEntries(names.map((name) => [name, required(from, name, "the argument")])) as Record<K, unknown>;
+/** The specification says `callId`, Chrome says `callID`: one of them is required. */
+type CallId = { callId: string; callID?: string } | { callId?: string; callID: string };
+
+const WHAT = "the argument";
+
+function callIdOf(from: Record<string, unknown>): string {
+  const { callId, callID } = from;
+  return text(callId === undefined && callID !== undefined ? callID : required(from, "callId", WHAT));
+}
+
+/** A call of a tool: for `{ type: "tool-call", value }` in a message of role assistant. */
+export class LanguageModelToolCall implements ToolCallValue {
+  readonly #callId: string;
+  readonly #name: string;
+  readonly #arguments: object | null;
+
+  constructor(init: CallId & { name: string; arguments?: object }) {
+    const from = dictionary(init, WHAT);
+    const { arguments: given } = from;
+    if (given !== undefined && (typeof given !== "object" || given === null)) {
+      throw new TypeError("arguments is not an object");
+    }
+    this.#arguments = given ?? null;
+    this.#callId = callIdOf(from);
+    this.#name = text(required(from, "name", WHAT));
+  }
+
+  get callId(): string {
+    return this.#callId;
+  }
+
+  get callID(): string {
+    return this.#callId;
+  }
+
+  get name(): string {
+    return this.#name;
+  }
+
+  get arguments(): object | null {
+    return this.#arguments;
+  }
 }
 
 /** A tool's result: for `{ type: "tool-response", value }`. */
 export class LanguageModelToolSuccess {
-  readonly callID: string;
-  readonly name: string;
-  readonly result: ResultPart[];
+  readonly #callId: string;
+  readonly #name: string;
+  readonly #result: readonly ToolResultContent[];
 
-  constructor(init: { callID: string; name: string; result: ResultPart[] }) {
-    const { callID, name, result } = members(init, ["callID", "name", "result"]);
-    if (!Array.isArray(result)) throw new TypeError("result is not a list");
-    this.callID = String(callID);
-    this.name = String(name);
-    this.result = result as ResultPart[];
+  constructor(init: CallId & { name: string; result: ToolResultContent[] }) {
+    const from = dictionary(init, WHAT);
+    this.#callId = callIdOf(from);
+    this.#name = text(required(from, "name", WHAT));
+    this.#result = Object.freeze(list(required(from, "result", WHAT), "result").map(resultOf));
+  }
+
+  get callId(): string {
+    return this.#callId;
+  }
+
+  get callID(): string {
+    return this.#callId;
+  }
+
+  get name(): string {
+    return this.#name;
+  }
+
+  get result(): readonly ToolResultContent[] {
+    return this.#result;
   }
 }
 
 /** A tool's failure: for `{ type: "tool-response", value }`. */
 export class LanguageModelToolError {
-  readonly callID: string;
-  readonly name: string;
-  readonly errorMessage: string;
+  readonly #callId: string;
+  readonly #name: string;
+  readonly #errorMessage: string;
 
-  constructor(init: { callID: string; name: string; errorMessage: string }) {
-    const { callID, name, errorMessage } = members(init, ["callID", "errorMessage", "name"]);
-    this.callID = String(callID);
-    this.name = String(name);
-    this.errorMessage = String(errorMessage);
+  constructor(init: CallId & { name: string; errorMessage: string }) {
+    const from = dictionary(init, WHAT);
+    this.#callId = callIdOf(from);
+    this.#errorMessage = text(required(from, "errorMessage", WHAT));
+    this.#name = text(required(from, "name", WHAT));
   }
+
+  get callId(): string {
+    return this.#callId;
+  }
+
+  get callID(): string {
+    return this.#callId;
+  }
+
+  get name(): string {
+    return this.#name;
+  }
+
+  get errorMessage(): string {
+    return this.#errorMessage;
+  }
+}
+
+asInterface(LanguageModelToolCall, "LanguageModelToolCall", 1);
+asInterface(LanguageModelToolSuccess, "LanguageModelToolSuccess", 1);
+asInterface(LanguageModelToolError, "LanguageModelToolError", 1);
+
+function resultOf(value: unknown): ToolResultContent {
+  const from = dictionary(value, "a part of the result");
+  const type = text(required(from, "type", "a part of the result")) as ToolResultContent["type"];
+  if (!RESULT_TYPES.includes(type)) throw new TypeError(`'${type}' is not a valid type of a result`);
+  return { type, value: required(from, "value", "a part of the result") };
 }
 
 /** A result as the model reads it. */
@@ -49,23 +134,27 @@ export interface ToolResponse {
   text: string;
 }
 
+/** The result in a message: an object of the classes above, or a plain one with their members. */
 export function toolResponseOf(value: unknown): ToolResponse {
   const { name, result, errorMessage } = (value ?? {}) as Record<string, unknown>;
   if (typeof name !== "string") throw new TypeError("the value of a tool response has no name");
   if (typeof errorMessage === "string") return { name, text: JSON.stringify({ error: errorMessage }) };
   if (!Array.isArray(result)) throw new TypeError("the value of a tool response has neither result nor errorMessage");
-  return { name, text: (result as ResultPart[]).map(resultText).join("\n") };
+  return { name, text: (result as ToolResultContent[]).map(resultText).join("\n") };
 }
 
-function resultText({ type, value }: ResultPart): string {
-  if (type !== "text") throw domError("NotSupportedError", `results of type ${type} cannot be shown to the model`);
-  if (typeof value === "string") return value;
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(value);
-  } catch {
-    text = undefined;
+function resultText({ type, value }: ToolResultContent): string {
+  if (type !== "text" && type !== "object") {
+    throw domError("NotSupportedError", `results of type ${type} cannot be shown to the model`);
   }
-  if (text === undefined) throw domError("DataError", "the result of a tool cannot be written as JSON");
-  return text;
+  if (typeof value === "string") return value;
+  let json: string | undefined;
+  try {
+    // An image or another object of the browser would be written as an empty object.
+    json = isPlatformObject(value) ? undefined : JSON.stringify(value);
+  } catch {
+    json = undefined;
+  }
+  if (json === undefined) throw domError("DataError", "the result of a tool cannot be written as JSON");
+  return json;
 }

@@ -3,7 +3,14 @@
 export type Availability = "unavailable" | "downloadable" | "downloading" | "available";
 export type MessageRole = "system" | "user" | "assistant";
 export type MessageType = "text" | "image" | "audio" | "tool-call" | "tool-response";
-export type SamplingMode = "most-predictable" | "predictable" | "balanced" | "creative" | "most-creative";
+export type SamplingMode =
+  | "most-predictable"
+  | "predictable"
+  | "slightly-predictable"
+  | "balanced"
+  | "slightly-creative"
+  | "creative"
+  | "most-creative";
 
 export interface LanguageModelExpected {
   type: MessageType;
@@ -58,10 +65,13 @@ export interface LanguageModelPromptOptions {
   signal?: AbortSignal;
 }
 
+/** A call that the page answers; the objects are a `LanguageModelToolCall`. */
 export interface ToolCallValue {
-  callID: string;
-  name: string;
-  arguments: object;
+  readonly callId: string;
+  /** What Chrome calls `callId`. */
+  readonly callID: string;
+  readonly name: string;
+  readonly arguments: object | null;
 }
 
 /** What `prompt()` resolves to where a tool without `execute` is called. */
