@@ -10,6 +10,8 @@ mod dtype;
 mod entries;
 mod error;
 mod header;
+#[cfg(feature = "json")]
+mod json;
 mod layout;
 mod metadata;
 mod named;

@@ -12,8 +12,8 @@ use rullama_api::{
     listing::{ShowReply, TensorEntry, parameters_text},
     request::ollama,
 };
-use rullama_gguf::{Array, Gguf, Value as GgufValue};
-use serde_json::{Map, Number, Value, json};
+use rullama_gguf::{Gguf, Value as GgufValue};
+use serde_json::{Map, Value, json};
 
 use super::{Api, OLLAMA, blocking, body, reply};
 use crate::{
@@ -142,35 +142,7 @@ fn info(gguf: &Gguf, verbose: bool) -> Map<String, Value> {
 
 fn value(value: &GgufValue, verbose: bool) -> Value {
     match value {
-        GgufValue::U8(x) => json!(x),
-        GgufValue::I8(x) => json!(x),
-        GgufValue::U16(x) => json!(x),
-        GgufValue::I16(x) => json!(x),
-        GgufValue::U32(x) => json!(x),
-        GgufValue::I32(x) => json!(x),
-        GgufValue::U64(x) => json!(x),
-        GgufValue::I64(x) => json!(x),
-        GgufValue::F32(x) => float(f64::from(*x)),
-        GgufValue::F64(x) => float(*x),
-        GgufValue::Bool(x) => json!(x),
-        GgufValue::String(x) => json!(x),
-        GgufValue::Array(array) if verbose || array.len() <= SHORT_ARRAY => list(array),
-        GgufValue::Array(_) => json!([]),
-    }
-}
-
-/// JSON has no infinities.
-fn float(x: f64) -> Value {
-    Number::from_f64(x).map_or(Value::Null, Value::Number)
-}
-
-fn list(array: &Array) -> Value {
-    match array {
-        Array::F32(values) => values.iter().map(|x| float(f64::from(*x))).collect(),
-        Array::F64(values) => values.iter().map(|x| float(*x)).collect(),
-        Array::Bool(values) => json!(values),
-        Array::String(values) => values.iter().collect(),
-        Array::U64(values) => json!(values),
-        other => other.integers().into_iter().flatten().map(|x| json!(x as i64)).collect(),
+        GgufValue::Array(array) if !verbose && array.len() > SHORT_ARRAY => json!([]),
+        _ => value.to_json(),
     }
 }
