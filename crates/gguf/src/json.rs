@@ -26,9 +26,10 @@ impl Value {
     }
 }
 
-/// JSON's numbers are f64: of those that round to this f32, the one with the fewest digits.
+/// JSON's numbers are f64: of those that round to this f32, the one with the fewest digits. serde_json reads it, whose tables the wasm
+/// has anyway, unlike those of `str::parse`; it refuses what JSON does not have.
 fn float(n: f32) -> Json {
-    n.to_string().parse::<f64>().map_or(Json::Null, |n| json!(n))
+    serde_json::from_str::<f64>(&n.to_string()).map_or(Json::Null, |n| json!(n))
 }
 
 fn elements(array: &Array) -> Json {

@@ -77,11 +77,11 @@ export class Context {
     return [...this.initial.messages, ...this.exchanges.flatMap(({ messages }) => messages)];
   }
 
-  /** Forgets the oldest exchanges until so many more tokens fit; true where it did. */
-  makeRoom(tokens: number): boolean {
+  /** Forgets the oldest exchanges until so many more tokens fit, and a reply of `reply` tokens where it can; true where it did. */
+  makeRoom(tokens: number, reply = 0): boolean {
     if (this.initial.tokens + tokens > this.window) throw quotaExceeded(this.initial.tokens + tokens, this.window);
     const before = this.exchanges.length;
-    while (this.usage + tokens > this.window) this.exchanges.shift();
+    while (this.exchanges.length > 0 && this.usage + tokens + reply > this.window) this.exchanges.shift();
     return this.exchanges.length < before;
   }
 

@@ -10,6 +10,9 @@ import { capture, validate } from "./prompts.js";
 import { LanguageModelToolCall } from "./tool-values.js";
 import type { LanguageModelTool, MessageType, SamplingMode, ToolCallValue } from "./types.js";
 
+/** The share of the context that old exchanges leave to a reply, which would end after a few words otherwise. */
+const REPLY_SHARE = 0.1;
+
 /** Rounds of tool calls in one prompt. */
 const MOST_ROUNDS = 16;
 
@@ -91,7 +94,7 @@ export class Session {
       const asked = await captured;
       const tokens = await measure(this.model, asked);
       signal.throwIfAborted();
-      this.makeRoom(tokens);
+      this.makeRoom(tokens, Math.floor(this.context.window * REPLY_SHARE));
       try {
         const messages = await this.generate(asked, request, signal, each);
         signal.throwIfAborted();
@@ -103,8 +106,8 @@ export class Session {
     }, signal);
   }
 
-  private makeRoom(tokens: number): void {
-    if (this.context.makeRoom(tokens)) this.onOverflow();
+  private makeRoom(tokens: number, reply = 0): void {
+    if (this.context.makeRoom(tokens, reply)) this.onOverflow();
   }
 
   /** The prompt with the reply: calls tools that can be called here, and goes on until there is nothing to call. */
