@@ -1,6 +1,6 @@
 // Tries the package as people get it, packed and installed: under Node, Deno and Bun, built by webpack and Next.js, and in a page without a
 // build. The runtimes read a model's header, tokenize and render with it, and talk to a server; the pages do so in the engine's worker, in Chromium.
-// Under Node with Dawn (npm's `webgpu`), a model answers.
+// Under Deno with its WebGPU and under Node with Dawn (npm's `webgpu`), a model answers.
 //
 //   node tools/check-bundlers.mjs [node deno bun dawn webpack next plain]
 //
@@ -91,36 +91,57 @@ console.log("ok, " + (fits ?? "with a GPU"));
 process.exit(0);
 `;
 
-/** What Node runs with Dawn's WebGPU. */
-const DAWN = `
+/** What runtimes with WebGPU run: a model answers. Without an adapter it says why it cannot. */
+const ANSWER = `
 import { readFile } from "node:fs/promises";
-import { create, globals } from "webgpu";
+import process from "node:process";
 import { openEngine } from "rullama";
-Object.assign(globalThis, globals);
-Object.defineProperty(globalThis, "navigator", { value: { gpu: create([]) }, configurable: true });
+const adapter = await navigator.gpu?.requestAdapter();
+if (!adapter) {
+  console.log("skipped: " + (navigator.gpu ? "its WebGPU finds no adapter; install a Vulkan driver" : "it has no navigator.gpu"));
+  process.exit(0);
+}
 const engine = openEngine({ worker: false });
-const model = await engine.load(new File([await readFile(process.argv[2])], "m.gguf"));
+const model = await engine.load(new File([await readFile(process.argv[2])], "m.gguf"), { context: 256 });
 let usage;
 for await (const event of model.complete("Hello", { maxTokens: 4, temperature: 0 })) if (event.type === "done") usage = event.usage;
 if (usage?.answerTokens !== 4) throw new Error("it wrote " + usage?.answerTokens + " tokens");
-if ("WorkerGlobalScope" in globalThis) throw new Error("Node still passes for a worker");
+if (!globalThis.Deno && "WorkerGlobalScope" in globalThis) throw new Error("Node still passes for a worker");
 await model.free();
 console.log("a model answered on " + model.info.device);
 process.exit(0);
 `;
 
-/** Chromium's software GPU, for machines that have no other. */
+/** What Node runs before, to have Dawn's WebGPU. */
+const DAWN = `
+import { create, globals } from "webgpu";
+Object.assign(globalThis, globals);
+Object.defineProperty(globalThis, "navigator", { value: { gpu: create([]) }, configurable: true });
+`;
+
+/** Software GPUs for machines that have no other: Mesa's, which wgpu (Deno) takes, and Chromium's, which Dawn takes. */
+const LAVAPIPE = "/usr/share/vulkan/icd.d/lvp_icd.x86_64.json";
 const SWIFTSHADER = "/usr/lib/chromium/libvk_swiftshader.so";
 
-async function dawn() {
+/** The environment with a Vulkan driver's file. */
+function withDriver(driver) {
   const env = { ...process.env };
-  if (env["VK_ICD_FILENAMES"] === undefined && !existsSync("/dev/dri") && existsSync(SWIFTSHADER)) {
-    const driver = join(folder, "swiftshader.json");
-    await writeFile(driver, JSON.stringify({ file_format_version: "1.0.0", ICD: { library_path: SWIFTSHADER, api_version: "1.1.0" } }));
-    Object.assign(env, { VK_ICD_FILENAMES: driver, VK_DRIVER_FILES: driver });
-  }
-  await writeFile(join(folder, "dawn.mjs"), DAWN);
-  say(`Node with Dawn: ${run(process.execPath, ["dawn.mjs", golden], { env })}`.trim());
+  const isChosen = env["VK_ICD_FILENAMES"] !== undefined || existsSync("/dev/dri") || !existsSync(driver);
+  return isChosen ? env : { ...env, VK_ICD_FILENAMES: driver, VK_DRIVER_FILES: driver, XDG_RUNTIME_DIR: env["XDG_RUNTIME_DIR"] ?? folder };
+}
+
+async function dawn() {
+  const driver = join(folder, "swiftshader.json");
+  if (existsSync(SWIFTSHADER)) await writeFile(driver, JSON.stringify({ file_format_version: "1.0.0", ICD: { library_path: SWIFTSHADER, api_version: "1.1.0" } }));
+  await writeFile(join(folder, "dawn.mjs"), DAWN + ANSWER);
+  say(`Node with Dawn: ${run(process.execPath, ["dawn.mjs", golden], { env: withDriver(driver) })}`.trim());
+}
+
+async function deno() {
+  const args = ["run", "--allow-all", "--node-modules-dir=manual"];
+  say(`Deno: ${run(bin("deno"), [...args, "runtime.mjs", golden])}`.trim());
+  await writeFile(join(folder, "answer.mjs"), ANSWER);
+  say(`Deno with WebGPU: ${run(bin("deno"), [...args, "--unstable-webgpu", "answer.mjs", golden], { env: withDriver(LAVAPIPE) })}`.trim());
 }
 
 const kept = process.env["RULLAMA_BUNDLERS"];
@@ -217,7 +238,7 @@ try {
   await install();
   if ((await readdir(join(folder, "node_modules/rullama"))).includes("src")) throw new Error("the package holds its sources");
   if (wants("node")) say(`Node: ${run(process.execPath, ["runtime.mjs", golden])}`.trim());
-  if (wants("deno")) say(`Deno: ${run(bin("deno"), ["run", "--allow-all", "--node-modules-dir=manual", "runtime.mjs", golden])}`.trim());
+  if (wants("deno")) await deno();
   if (wants("bun")) say(`Bun: ${run(bin("bun"), ["run", "runtime.mjs", golden])}`.trim());
   if (wants("dawn")) await dawn();
   if (wants("plain")) await plainPage();

@@ -37,6 +37,45 @@ test("a projector is read when an image comes, and its encoders are freed on req
   expect(made.freed).toBeLessThan(made.seeing - 100_000);
 });
 
+test("a reply about an image continues a prefix", async ({ client }) => {
+  const made = await client.evaluate(async () => {
+    const model = await sharedModel("worker");
+    const canvas = new OffscreenCanvas(96, 96);
+    const context = canvas.getContext("2d")!;
+    context.fillStyle = "green";
+    context.fillRect(16, 16, 48, 48);
+    const image = await canvas.convertToBlob();
+    const content = [
+      { type: "image" as const, image, tokens: 70 as const },
+      { type: "text" as const, text: "What is this?" },
+    ];
+    const question = { role: "user" as const, content };
+    const begun = { role: "assistant" as const, content: "Well, the", prefix: true };
+    const ask = async (messages: Parameters<typeof model.chat>[0], options: Parameters<typeof model.chat>[1]) => {
+      const session = await model.session();
+      let [text, prompt] = ["", 0];
+      for await (const event of session.chat(messages, { temperature: 0, ...options })) {
+        if (event.type === "text") text += event.text;
+        if (event.type === "done") prompt = event.usage.promptTokens;
+      }
+      const tokens = [...(await session.tokens())].slice(0, prompt);
+      await session.free();
+      return { text, tokens };
+    };
+    return {
+      plain: await ask([question], { maxTokens: 1 }),
+      continued: await ask([question, begun], { maxTokens: 3 }),
+      constrained: await ask([question, begun], { format: /^Well, the (?:cat|dog)$/u }),
+      prefix: [...(await model.tokenize("Well, the"))],
+    };
+  });
+  expect(made.plain.tokens.length).toBeGreaterThan(20);
+  expect(made.continued.tokens).toEqual([...made.plain.tokens, ...made.prefix]);
+  expect(made.continued.text).not.toContain("Well, the");
+  expect(made.constrained.tokens).toEqual(made.continued.tokens);
+  expect(made.constrained.text).toMatch(/^ (?:cat|dog)$/u);
+});
+
 test("a projector in a model's place is told from one", async ({ client, projector }) => {
   const failure = await client.evaluate(
     (url) => rullama.load(url, { keep: false }).catch((error) => ({ code: error.code, message: error.message })),
