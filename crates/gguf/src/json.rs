@@ -1,52 +1,57 @@
 //! Metadata values as JSON.
 
-use serde_json::{Value as Json, json};
+use std::fmt::Display;
 
 use crate::{Array, Value};
 
 impl Value {
-    /// The value as JSON. An f32 keeps its own shortest spelling (0.95, not 0.949999988079071); numbers that JSON does not have, such as NaN,
-    /// become null.
-    pub fn to_json(&self) -> Json {
+    /// The value as JSON text. Floats keep their shortest spelling (0.95, not 0.949999988079071), which a JSON value of f64 numbers would
+    /// lose; numbers that JSON does not have, such as NaN, become null.
+    pub fn json(&self) -> String {
         match self {
-            Self::U8(n) => json!(n),
-            Self::I8(n) => json!(n),
-            Self::U16(n) => json!(n),
-            Self::I16(n) => json!(n),
-            Self::U32(n) => json!(n),
-            Self::I32(n) => json!(n),
-            Self::U64(n) => json!(n),
-            Self::I64(n) => json!(n),
-            Self::F32(n) => float(*n),
-            Self::F64(n) => json!(n),
-            Self::Bool(flag) => json!(flag),
-            Self::String(text) => json!(text),
+            Self::F32(n) => float(n, n.is_finite()),
+            Self::F64(n) => float(n, n.is_finite()),
+            Self::Bool(flag) => flag.to_string(),
+            Self::String(text) => quoted(text),
             Self::Array(array) => elements(array),
+            number => number.integer().map_or_else(|| "null".into(), integer),
         }
     }
 }
 
-/// JSON's numbers are f64: of those that round to this f32, the one with the fewest digits. serde_json reads it, whose tables the wasm
-/// has anyway, unlike those of `str::parse`; it refuses what JSON does not have.
-fn float(n: f32) -> Json {
-    serde_json::from_str::<f64>(&n.to_string()).map_or(Json::Null, |n| json!(n))
+fn float(n: &dyn Display, is_finite: bool) -> String {
+    if is_finite { n.to_string() } else { "null".into() }
 }
 
-fn elements(array: &Array) -> Json {
+/// The widest integers of a file are u64 and i64.
+fn integer(n: i128) -> String {
+    u64::try_from(n)
+        .map_or_else(|_| i64::try_from(n).unwrap_or(i64::MIN).to_string(), |n| n.to_string())
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn elements(array: &Array) -> String {
     match array {
-        Array::U8(all) => json!(all),
-        Array::I8(all) => json!(all),
-        Array::U16(all) => json!(all),
-        Array::I16(all) => json!(all),
-        Array::U32(all) => json!(all),
-        Array::I32(all) => json!(all),
-        Array::U64(all) => json!(all),
-        Array::I64(all) => json!(all),
-        Array::F32(all) => all.iter().map(|n| float(*n)).collect(),
-        Array::F64(all) => json!(all),
-        Array::Bool(all) => json!(all),
-        Array::String(all) => all.iter().collect(),
+        Array::F32(all) => list(&mut all.iter().map(|n| float(n, n.is_finite()))),
+        Array::F64(all) => list(&mut all.iter().map(|n| float(n, n.is_finite()))),
+        Array::Bool(all) => list(&mut all.iter().map(bool::to_string)),
+        Array::String(all) => list(&mut all.iter().map(quoted)),
+        numbers => list(&mut numbers.integers().into_iter().flatten().map(integer)),
     }
+}
+
+fn list(items: &mut dyn Iterator<Item = String>) -> String {
+    let mut text = String::from("[");
+    for (index, item) in items.enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        text.push_str(&item);
+    }
+    text + "]"
 }
 
 #[cfg(test)]
@@ -81,19 +86,21 @@ mod tests {
             (Value::Array(Array::Bool(vec![])), json!([])),
             (Value::Array(Array::String(strings)), json!(["a", "\"b\""])),
         ] {
-            assert_eq!(value.to_json(), wanted, "{value:?}");
+            let read: serde_json::Value = serde_json::from_str(&value.json()).expect("JSON");
+            assert_eq!(read, wanted, "{value:?}");
         }
-        assert_eq!(Value::F32(0.95).to_json().to_string(), "0.95");
-        assert_eq!(Value::F32(1e6).to_json().to_string(), "1000000.0");
+        assert_eq!(Value::F32(0.95).json(), "0.95");
+        assert_eq!(Value::F32(1e6).json(), "1000000");
     }
 
     proptest! {
         #[test]
         fn floats_come_back_bit_for_bit(n: f32) {
             prop_assume!(n.is_finite());
-            let written = Value::F32(n).to_json().to_string();
+            let written = Value::F32(n).json();
             let read: f32 = written.parse().expect("a number");
             prop_assert_eq!(read.to_bits(), n.to_bits());
+            serde_json::from_str::<serde_json::Value>(&written).expect("JSON");
         }
     }
 }

@@ -71,7 +71,7 @@ impl Header {
 
     /// The value of a metadata key, as JSON.
     pub fn value(&self, key: &str) -> Option<String> {
-        self.gguf.get(key).map(|value| value.to_json().to_string())
+        self.gguf.get(key).map(|value| value.json())
     }
 
     /// All tensors, as JSON: `[{ name, type, shape, bytes }]`.

@@ -36,6 +36,6 @@ pub(super) fn json(value: &Value, full: bool) -> Json {
         Value::Array(array) if !full && array.len() > SHORT => {
             json!({ "type": array.element_type().to_string(), "count": array.len() })
         }
-        _ => value.to_json(),
+        _ => serde_json::from_str(&value.json()).unwrap_or_default(),
     }
 }

@@ -143,6 +143,6 @@ fn info(gguf: &Gguf, verbose: bool) -> Map<String, Value> {
 fn value(value: &GgufValue, verbose: bool) -> Value {
     match value {
         GgufValue::Array(array) if !verbose && array.len() > SHORT_ARRAY => json!([]),
-        _ => value.to_json(),
+        _ => serde_json::from_str(&value.json()).unwrap_or_default(),
     }
 }
