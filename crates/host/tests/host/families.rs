@@ -94,7 +94,7 @@ fn demanded_calls_are_made_in_every_notation() {
     let tool =
         json!({ "type": "function", "function": { "name": "weather", "parameters": parameters } });
     let choice = json!({ "type": "function", "function": { "name": "weather" } });
-    for (model, _) in FAMILIES {
+    for model in FAMILIES.map(|(model, _)| model).into_iter().chain(["functiongemma"]) {
         let more = json!({
             "tools": [tool], "tool_choice": choice, "max_tokens": 400, "reasoning_effort": "none", "temperature": 1, "seed": 3,
         });
@@ -117,4 +117,41 @@ fn demanded_calls_are_made_in_every_notation() {
         assert!((1..=7).contains(&days), "{model}: {arguments}");
         assert_eq!(arguments.as_object().unwrap().len(), 2, "{model}: {arguments}");
     }
+}
+
+#[test]
+fn function_gemma_has_its_own_form_of_calls() {
+    let shown = server().post("/api/show", &json!({ "model": "functiongemma" }));
+    assert_eq!(shown["capabilities"], json!(["completion", "tools"]), "{shown}");
+    let tool = json!({
+        "type": "function",
+        "function": {
+            "name": "weather", "description": "Get weather",
+            "parameters": {
+                "type": "object", "properties": { "city": { "type": "string", "description": "City" } },
+            },
+        },
+    });
+    let call = json!({ "function": { "name": "weather", "arguments": { "city": "Paris" } } });
+    let messages = json!([
+        { "role": "user", "content": "Weather?" },
+        { "role": "assistant", "content": "", "tool_calls": [call] },
+        { "role": "tool", "tool_name": "weather", "content": "sunny" },
+    ]);
+    let request = json!({
+        "model": "functiongemma", "messages": messages, "tools": [tool], "_debug_render_only": true,
+    });
+    let rendered = server().post("/api/chat", &request);
+    let prompt = rendered["_debug_info"]["rendered_template"].as_str().unwrap();
+    for part in [
+        "<start_of_turn>developer\n",
+        "<start_function_declaration>declaration:weather{description:<escape>Get weather<escape>,",
+        "properties:{city:{description:<escape>City<escape>,type:<escape>STRING<escape>}}",
+        "<start_function_call>call:weather{city:<escape>Paris<escape>}<end_function_call>\
+         <start_function_response>response:weather{",
+    ] {
+        assert!(prompt.contains(part), "{part} is not in {prompt}");
+    }
+    // The model goes on in the turn in which it called.
+    assert!(prompt.ends_with("<end_function_response>"), "{prompt}");
 }

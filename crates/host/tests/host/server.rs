@@ -11,7 +11,7 @@ use tokio::{runtime::Runtime, sync::oneshot};
 
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
-    _demo: NamedTempFile,
+    _files: [NamedTempFile; 2],
     stop: Option<oneshot::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,
 }
@@ -31,11 +31,23 @@ pub(crate) fn golden(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../goldens").join(name)
 }
 
+/// A Gemma 3 without its template: its vocabulary then shows that it is a FunctionGemma.
+fn function_gemma() -> Vec<u8> {
+    let mut bytes = std::fs::read(golden("gguf/micro-g3-Q4_0.gguf")).unwrap();
+    let key = b"tokenizer.chat_template";
+    let at = bytes.windows(key.len()).position(|bytes| bytes == key).unwrap();
+    bytes[at + key.len() - 1] = b'_';
+    bytes
+}
+
 impl Running {
     /// Serves the demo model as `demo` and `twin`, an embedding model, a diffusion model, and small models of every family.
     pub(crate) fn start(change: impl FnOnce(&mut HostOptions)) -> Self {
-        let demo = NamedTempFile::new().unwrap();
-        std::fs::write(demo.path(), rullama::demo_gguf().unwrap()).unwrap();
+        let [demo, functions] = [rullama::demo_gguf().unwrap(), function_gemma()].map(|bytes| {
+            let file = NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), bytes).unwrap();
+            file
+        });
         let open = OpenOptions { device: DeviceChoice::Cpu, ..OpenOptions::default() };
         let mut host = HostOptions { open, ..HostOptions::default() };
         change(&mut host);
@@ -48,6 +60,7 @@ impl Running {
         options.files = vec![
             file("demo", demo.path().into()),
             file("twin", demo.path().into()),
+            file("functiongemma", functions.path().into()),
             file("embedder", golden("embedding/first-BF16.gguf")),
             file("diffusion", golden("diffusion/micro-diffusion-BF16.gguf")),
         ];
@@ -60,7 +73,7 @@ impl Running {
             runtime.block_on(server.run(async { stopped.await.unwrap_or(()) })).unwrap();
             host.close(Duration::from_secs(20));
         });
-        Self { address, _demo: demo, stop: Some(stop), thread: Some(thread) }
+        Self { address, _files: [demo, functions], stop: Some(stop), thread: Some(thread) }
     }
 
     pub(crate) fn get(&self, path: &str) -> Value {
