@@ -12,6 +12,7 @@ use rullama_runtime::model::CacheType;
 use rullama_store::{Digest, ModelFiles, StoreError};
 use serde_json::{Value, json};
 
+use self::answers::Outcome;
 use crate::{
     args::VerifyArgs,
     load::Loader,
@@ -49,19 +50,45 @@ pub(crate) fn verify(stores: &Stores, args: &VerifyArgs) -> Result<()> {
             vec![header(&locate::open(&place)?)]
         }
     };
+    let mut row = None;
     if args.answers {
-        checks.push(answers(stores.find(&args.model)?, args)?);
+        let (outcome, bytes) = answers(stores.find(&args.model)?, args)?;
+        match outcome {
+            Outcome::Equal(detail) => {
+                checks.push(Check { what: "answers".into(), detail, bytes });
+            }
+            Outcome::Unknown(unknown) => row = Some(unknown),
+        }
     }
-    if args.json {
+    report(checks, row.as_deref(), args.json)?;
+    match row {
+        None => Ok(()),
+        Some(_) => bail!("no answers are known for this file, so that they could not be compared"),
+    }
+}
+
+/// Prints the checks, and the row to contribute for a file without known answers.
+fn report(checks: Vec<Check>, row: Option<&str>, as_json: bool) -> Result<()> {
+    if as_json {
+        let row: Option<Value> = row.map(serde_json::from_str).transpose()?;
         let checks: Vec<Value> = checks
             .iter()
             .map(|c| json!({ "what": c.what, "detail": c.detail, "bytes": c.bytes, "ok": true }))
             .collect();
-        return print_json(&json!({ "ok": true, "checks": checks }));
+        let mut report = json!({ "ok": row.is_none(), "checks": checks });
+        if let Some(row) = row {
+            report["row"] = row;
+        }
+        return print_json(&report);
     }
     let rows: Vec<Vec<String>> =
         checks.into_iter().map(|c| vec!["ok".into(), c.what, bytes(c.bytes), c.detail]).collect();
-    print(&table(&rows))
+    print(&table(&rows))?;
+    let Some(row) = row else { return Ok(()) };
+    print(&format!(
+        "\nIf this is a published file and these are the tokens of a reference (llama.cpp with --temp 0, say), contribute this\n\
+         row: add it to crates/cli/src/verify/answers.json and open a pull request.\n\n{row}\n"
+    ))
 }
 
 /// Checks every blob against its digest, then the model's structure.
@@ -93,7 +120,7 @@ fn file(path: &Path, sha256: Option<&Digest>) -> Result<Vec<Check>> {
 }
 
 /// What the model answers, against the table of published files.
-fn answers(place: Location, args: &VerifyArgs) -> Result<Check> {
+fn answers(place: Location, args: &VerifyArgs) -> Result<(Outcome, u64)> {
     let digest = match &place {
         // The digest was checked just before.
         Location::Store(files) => files.model.digest.clone(),
@@ -102,11 +129,15 @@ fn answers(place: Location, args: &VerifyArgs) -> Result<Check> {
             bail!("--answers is for files and models of a store, which have a checksum")
         }
     };
+    let path = matches!(place, Location::Path(_));
     let loader = Loader::new(place, &args.device, None, CacheType::F32).exact();
     let (model, _) = loader.load()?;
-    let detail = answers::check(&model, &args.model, &digest.hex().to_ascii_lowercase())?;
+    // A row names the file, not a folder of this machine.
+    let name = Path::new(&args.model).file_stem().and_then(|name| name.to_str());
+    let name = if path { name.unwrap_or(&args.model) } else { &args.model };
+    let outcome = answers::check(&model, name, &digest.hex().to_ascii_lowercase())?;
     let bytes = model.gguf().tensors().iter().map(TensorInfo::nbytes).sum();
-    Ok(Check { what: "answers".into(), detail, bytes })
+    Ok((outcome, bytes))
 }
 
 fn digest_of(path: &Path) -> Result<Digest> {

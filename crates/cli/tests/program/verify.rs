@@ -27,8 +27,20 @@ fn whole_files_pass() {
 #[test]
 fn unknown_files_get_the_row_to_contribute() {
     let model = golden_arg(MICRO);
-    let error = rullama(["verify", &model, "--answers", "--device", "cpu"]).fails(1);
-    has(&error, &["no answers are known", "answers.json", Digest::of(&golden(MICRO)).hex()]);
+    let verify = ["verify", &model, "--answers", "--device", "cpu"];
+    let ran = rullama(verify).run();
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    has(&ran.stderr, &["no answers are known"]);
+    let digest = Digest::of(&golden(MICRO));
+    has(&ran.stdout, &["ok", "structure", "answers.json", "pull request", digest.hex()]);
+    // The row is one of the table's: a line of JSON that names the file without its folder.
+    let row = ran.stdout.lines().last().unwrap();
+    let row: serde_json::Value = serde_json::from_str(row).unwrap();
+    assert_eq!(row["model"], "micro-e2b-Q8_0");
+    assert!(!row["answers"][0]["greedy"].as_array().unwrap().is_empty(), "{row}");
+    let ran = rullama(verify).and(["--json"]).run();
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&report["ok"], &report["row"]), (&serde_json::Value::Bool(false), &row));
 }
 
 #[test]
