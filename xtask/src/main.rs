@@ -68,7 +68,7 @@ const TASKS: [Task; 27] = [
     (
         "soak",
         "",
-        "what takes too long for every test run: packages, Chrome's shader compiler, clients, the real model, 10,000 requests through the scheduler,\n\
+        "what takes too long for every test run: packages, Chrome's shader compiler, clients, 10,000 requests through the scheduler,\n\
          the longest browser tests",
     ),
     (

@@ -1,8 +1,7 @@
 //! SmolLM2-135M-Instruct: a small model with released weights, which the program is proven on from the file to the answer.
 
-use std::path::Path;
-
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::{
     command::{output, root, say, sh, sh_with, target},
@@ -23,7 +22,7 @@ pub(crate) fn real_model(variables: &[(&str, String)]) -> Result<()> {
     web::real_model((VARIABLE, model))
 }
 
-/// The test that takes less than a minute: two golden answers on the CPU.
+/// The part that takes seconds, for every test run: two golden answers on the CPU.
 pub(crate) fn short() -> Result<()> {
     match available() {
         Some(model) => tests(&model, &[], &["--", "first_answers"]),
@@ -76,38 +75,24 @@ fn answers(rullama: &str, model: &str) -> Result<()> {
     has("\"capital\"", &[&asked[..], &greedy].concat())
 }
 
-/// A few sentences are learned: the loss of others of their kind falls.
+/// What a real database says about chemical elements is learned: the loss of what it says about others falls. `tools/real-model/elements.py`
+/// says where it comes from.
 fn training(rullama: &str, model: &str) -> Result<()> {
-    let folder = target().join("real-model");
-    let path = |name: &str| folder.join(name).display().to_string();
-    let (data, held_out, trained) = (path("data.jsonl"), path("held-out.jsonl"), path("trained"));
-    if Path::new(&trained).is_dir() {
+    let data = |name: &str| root().join("tools/real-model").join(name).display().to_string();
+    let trained = target().join("real-model").join("trained");
+    if trained.is_dir() {
         std::fs::remove_dir_all(&trained)?;
     }
-    std::fs::write(&data, sentences(&["red", "green", "blue", "white", "black", "brown"]))?;
-    std::fs::write(&held_out, sentences(&["yellow", "grey"]))?;
-    // A step takes the CPU about a minute, and the first one takes half a unit off the loss.
-    let steps = ["--steps", "3", "--seq", "64", "--device", "cpu"];
-    sh(rullama, &[&["train", model, &data, "--out", &trained], &steps[..]].concat())?;
-    // Both losses of data that was not trained on.
+    let trained = trained.display().to_string();
+    let options = ["--steps", "6", "--lr", "1e-3", "--seq", "96", "--device", "cpu"];
+    let train = ["train", model, &data("elements.jsonl"), "--out", &trained];
+    sh(rullama, &[&train, &options[..]].concat())?;
+    let held_out = data("held-out.jsonl");
     let args = ["eval-adapter", model, &trained, &held_out, "--device", "cpu", "--json"];
-    let said = output(rullama, &args)?;
-    let loss = |name: &str| -> Result<f64> {
-        let value = said.split(&format!("\"{name}\":")).nth(1);
-        let value = value.with_context(|| format!("eval-adapter names {name}"))?;
-        let end = value.find([',', '}']).unwrap_or(value.len());
-        value[..end].trim().parse().context("a loss is a number")
-    };
+    let losses: Value = serde_json::from_str(&output(rullama, &args)?)?;
+    let loss = |name: &str| losses[name].as_f64().with_context(|| format!("no {name} in {losses}"));
     let (before, after) = (loss("base_loss")?, loss("adapted_loss")?);
     say(&format!("held-out loss: {before:.3} before training, {after:.3} after"));
-    if after < before - 0.1 { Ok(()) } else { bail!("the held-out loss did not fall by 0.1") }
-}
-
-fn sentences(colours: &[&str]) -> String {
-    let line = |colour: &&str| {
-        format!(
-            "{{\"prompt\":\"Which lamp is {colour}?\",\"completion\":\"Lamp number seven of the north tower is {colour}.\"}}\n"
-        )
-    };
-    colours.iter().map(line).collect()
+    // It falls by 0.76, from 3.39; half of that is more than rounding and another order of the data change.
+    if after < before - 0.38 { Ok(()) } else { bail!("the held-out loss did not fall by 0.38") }
 }

@@ -43,6 +43,7 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     let all = ["test", "--workspace", "--all-features"];
     sh_with(&root(), &variables, "cargo", &[&all[..], &["--lib", "--bins", "--tests"]].concat())?;
     sh("cargo", &[&all[..], &["--doc"]].concat())?;
+    real_model::short()?;
     drill::short(&variables)?;
     python.finish()?;
     peft::peft()?;
@@ -55,14 +56,12 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     Ok(())
 }
 
-/// What takes too long for every test run: packages, clients, the real model, more requests through the scheduler, and the longest tests
-/// in browsers.
+/// What takes too long for every test run: packages, clients, more requests through the scheduler, and the longest tests in browsers.
 pub(crate) fn soak() -> Result<()> {
     setup::setup()?;
     package::package()?;
     shaders::check()?;
     clients::quick()?;
-    real_model::short()?;
     let mut variables = drivers::environment(1);
     variables.push(("RULLAMA_SOAK", "1".to_owned()));
     let all = ["test", "--workspace", "--all-features", "--test", "models", "--", "batching"];
