@@ -55,6 +55,14 @@ export const CATALOGUE: readonly CatalogueModel[] = [
     abilities: ["training"],
   },
   {
+    name: "FunctionGemma 270M",
+    repository: "unsloth/functiongemma-270m-it-GGUF",
+    file: "functiongemma-270m-it-Q8_0.gguf",
+    size: 0.292e9,
+    memory: 0.4e9,
+    abilities: ["tools", "training"],
+  },
+  {
     name: "Gemma 3 4B",
     repository: "ggml-org/gemma-3-4b-it-GGUF",
     file: "gemma-3-4b-it-Q4_K_M.gguf",
@@ -70,6 +78,22 @@ export const CATALOGUE: readonly CatalogueModel[] = [
     size: 0.639e9,
     memory: 1.1e9,
     abilities: ["tools", "thinking", "training"],
+  },
+  {
+    name: "Llama 3.2 1B",
+    repository: "unsloth/Llama-3.2-1B-Instruct-GGUF",
+    file: "Llama-3.2-1B-Instruct-Q4_K_M.gguf",
+    size: 0.808e9,
+    memory: 1.1e9,
+    abilities: ["tools", "training"],
+  },
+  {
+    name: "SmolLM2 360M",
+    repository: "HuggingFaceTB/SmolLM2-360M-Instruct-GGUF",
+    file: "smollm2-360m-instruct-q8_0.gguf",
+    size: 0.386e9,
+    memory: 0.7e9,
+    abilities: ["training"],
   },
   {
     name: "Gemma 4 12B",

@@ -113,4 +113,15 @@ describe("the catalogue", () => {
     }
     expect(sourceOf(RECOMMENDED)).toBe("hf.co/unsloth/gemma-4-E2B-it-GGUF:Q4_K_M");
   });
+
+  it("has a model of every family", () => {
+    const families = ["Gemma 4", "Gemma 3", "FunctionGemma", "Llama 3", "SmolLM2", "Qwen 3", "EmbeddingGemma"];
+    for (const family of families)
+      expect(
+        CATALOGUE.some(({ name }) => name.startsWith(family)),
+        family,
+      ).toBe(true);
+    const tools = CATALOGUE.find(({ name }) => name.startsWith("FunctionGemma"))?.abilities;
+    expect(tools).toContain("tools");
+  });
 });
