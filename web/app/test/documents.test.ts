@@ -16,7 +16,7 @@ import { materialFor } from "../src/state/documents.svelte.js";
 import { embedder } from "../src/state/embedder.svelte.js";
 import { collections } from "../src/state/library.svelte.js";
 import { model } from "../src/state/model.svelte.js";
-import { find } from "../src/state/retrieval.svelte.js";
+import { find, MOST_PASSAGES } from "../src/state/retrieval.svelte.js";
 import { parse, serverAddress } from "../src/state/settings.svelte.js";
 import { conversation, turn } from "./support.js";
 
@@ -192,6 +192,9 @@ describe("in a chat", () => {
     });
     expect(vectors.made).toBe(4);
     await find("feline", [document], { top: 1 });
+    expect(vectors.made).toBe(5);
+    const many = { id: "m", name: "m.md", text: "A cat.\n\n".repeat(MOST_PASSAGES + 1) };
+    expect(await find("cat", [many], { top: 1 })).toMatchObject({ searched: "too_many", found: [{ start: 0 }] });
     expect(vectors.made).toBe(5);
     const stop = AbortSignal.abort();
     await expect(find("feline", [document], { top: 1, signal: stop })).rejects.toThrow();

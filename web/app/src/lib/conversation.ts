@@ -33,6 +33,9 @@ export interface Source {
   end?: number;
 }
 
+/** How passages were found: by meaning; by words because no embedding model is loaded, or because there are too many passages to embed. */
+export type SearchedBy = "meaning" | "keywords" | "too_many";
+
 export interface Turn {
   id: string;
   conversation: string;
@@ -48,7 +51,7 @@ export interface Turn {
   /** Passages of documents that the model was shown, in the order of their numbers. */
   sources?: Source[];
   /** How these were found. */
-  searched?: "meaning" | "keywords";
+  searched?: SearchedBy;
   /** Calls of tools that could not be read, as they were written. */
   badCalls?: string[];
   toolName?: string;

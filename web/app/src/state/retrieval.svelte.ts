@@ -3,7 +3,7 @@
 import type { ModelApi } from "rullama";
 import { keywordScores } from "../lib/keywords.js";
 import { pageAt, passagesOf, widened, type Passage } from "../lib/passages.js";
-import type { Source } from "../lib/conversation.js";
+import type { SearchedBy, Source } from "../lib/conversation.js";
 import { embedder } from "./embedder.svelte.js";
 import { collections } from "./library.svelte.js";
 
@@ -25,7 +25,7 @@ export interface Found extends Required<Pick<Source, "name" | "text" | "document
 
 export interface Findings {
   found: Found[];
-  searched: "meaning" | "keywords";
+  searched: SearchedBy;
 }
 
 export interface Finding {
@@ -40,7 +40,7 @@ export interface Finding {
 
 /** Passages the model reads at a time: enough to be fast, few enough to stop. */
 const BATCH = 16;
-/** More would take minutes on most machines; the rest is searched by words. */
+/** More would take minutes on most machines, so all are searched by words. */
 export const MOST_PASSAGES = 5000;
 
 interface Cut extends Searched {
@@ -51,7 +51,8 @@ interface Cut extends Searched {
 export async function find(query: string, texts: readonly Searched[], how: Finding): Promise<Findings> {
   const cut = texts.map((one): Cut => ({ ...one, passages: passagesOf(one.text) }));
   const count = cut.reduce((sum, { passages }) => sum + passages.length, 0);
-  const api = count > 0 && count <= MOST_PASSAGES ? await embedder.ready() : undefined;
+  const many = count > MOST_PASSAGES;
+  const api = count > 0 && !many ? await embedder.ready() : undefined;
   how.signal?.throwIfAborted();
   const scores = api ? await byMeaning(api, query, cut, how) : byWords(query, cut);
   const ranked = cut
@@ -68,7 +69,7 @@ export async function find(query: string, texts: readonly Searched[], how: Findi
     const page = pageAt(one.text, place.start);
     found.push({ name: one.name, document: one.id, ...place, score, ...(page === undefined ? {} : { page }) });
   }
-  return { found, searched: api ? "meaning" : "keywords" };
+  return { found, searched: api ? "meaning" : many ? "too_many" : "keywords" };
 }
 
 function byWords(query: string, cut: readonly Cut[]): number[][] {

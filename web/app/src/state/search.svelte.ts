@@ -1,5 +1,6 @@
 // The search page: a collection is searched by meaning, or by words while there is no embedding model.
 
+import type { SearchedBy } from "../lib/conversation.js";
 import { codeOf, describe, type Failure } from "../lib/failures.js";
 import { t } from "../text/index.svelte.js";
 import { collections } from "./library.svelte.js";
@@ -10,7 +11,7 @@ const TOP = 10;
 class Search {
   #chosen = $state<string>();
   hits = $state.raw<Found[]>();
-  searched = $state<"meaning" | "keywords">();
+  searched = $state<SearchedBy>();
   /** How many passages have been read, while some are. */
   read = $state<{ done: number; total: number }>();
   busy = $state(false);

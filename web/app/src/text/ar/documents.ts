@@ -26,6 +26,7 @@ export const documents: Translation<typeof source> = {
   "source.open": "المصدر {number}",
   "source.none": "لم يُعثر على مقاطع مطابقة في المستندات.",
   "source.keywords": "جرى البحث بالكلمات لأنه لا يوجد نموذج تضمين محمّل.",
+  "source.tooMany": "جرى البحث بالكلمات: تحتوي المستندات على أكثر من {most} مقطع، وهذا أكثر مما يمكن تضمينه.",
   "embedder.offer": "للبحث بالمعنى احصل على نموذج تضمين: تنزيل {size}، و{memory} من ذاكرة GPU إلى جانب نموذج المحادثة.",
   "embedder.get": "الحصول على {name}",
   "embedder.memory": "يشغل {name} {size} من ذاكرة GPU.",

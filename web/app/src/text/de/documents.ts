@@ -28,6 +28,7 @@ export const documents: Translation<typeof source> = {
   "source.open": "Quelle {number}",
   "source.none": "In den Dokumenten wurden keine passenden Stellen gefunden.",
   "source.keywords": "Nach Wörtern gesucht, weil kein Embedding-Modell geladen ist.",
+  "source.tooMany": "Nach Wörtern gesucht: Die Dokumente haben mehr als {most} Abschnitte, zu viele zum Einbetten.",
   "embedder.offer":
     "Für die Suche nach Bedeutung brauchst du ein Embedding-Modell: {size} Download, {memory} GPU-Speicher neben dem Chat-Modell.",
   "embedder.get": "{name} laden",

@@ -25,6 +25,7 @@ export const documents = {
   "source.open": "Source {number}",
   "source.none": "No matching passages were found in the documents.",
   "source.keywords": "Searched by words, because no embedding model is loaded.",
+  "source.tooMany": "Searched by words: the documents have more than {most} passages, too many to embed.",
   "embedder.offer":
     "To search by meaning, get an embedding model: {size} to download, {memory} of GPU memory beside the chat model.",
   "embedder.get": "Get {name}",

@@ -26,6 +26,7 @@ export const documents: Translation<typeof source> = {
   "source.open": "出典 {number}",
   "source.none": "文書に該当する箇所は見つかりませんでした。",
   "source.keywords": "埋め込みモデルが読み込まれていないため、語句で検索しました。",
+  "source.tooMany": "文書が {most} 箇所を超え、埋め込むには多すぎるため、語句で検索しました。",
   "embedder.offer":
     "意味で検索するには埋め込みモデルが必要です。ダウンロード {size}、チャットモデルとは別に GPU メモリ {memory} を使います。",
   "embedder.get": "{name} を入手",
