@@ -140,4 +140,22 @@ describe("an MCP server", () => {
     expect(await reason(server.url, "wrong")).toBe("unauthorized");
     expect(await reason("http://127.0.0.1:9/mcp", "secret")).toBe("unreachable");
   });
+
+  test("that never answers is given up, and asked again the next time", async () => {
+    const silent = await startMcp({ silent: true });
+    const { url } = silent;
+    const late = () => listTools(at({ url }), { limit: 50 });
+    try {
+      await expect(late()).rejects.toMatchObject({ name: "McpError", reason: "timeout" });
+      await expect(late()).rejects.toMatchObject({ reason: "timeout" });
+    } finally {
+      await silent.close();
+    }
+    const awake = await startMcp({ port: Number(new URL(url).port), token: "secret" });
+    try {
+      expect(await listTools(at({ url }))).toHaveLength(2);
+    } finally {
+      await awake.close();
+    }
+  });
 });

@@ -122,3 +122,32 @@ test("an MCP server is added with its token, checked, and called", async ({ app 
     await server.close();
   }
 });
+
+test("an MCP server that is down is named in the chat, and asked again on demand", async ({ app }) => {
+  const server = await startMcp();
+  await start(app);
+  await app.getByRole("link", { name: "Settings" }).click();
+  await app.getByLabel("Server URL").fill(server.url);
+  await app.getByLabel("Name (optional)").fill("Test tools");
+  await app.getByRole("button", { name: "Add server" }).click();
+  await expect(app.getByText("Connected. 2 tools: echo and fail")).toBeVisible();
+  await app.evaluate(() => (location.hash = "#/chat"));
+  await offer(app, "Test tools");
+  await server.close();
+  await say(app, "Are you there?");
+  await expect(answer(app)).toContainText("You said: Are you there?");
+  const problem = app.getByText(/^Test tools is not available: http:\/\/127\.0\.0\.1:\d+ cannot be reached/u);
+  await expect(problem).toBeVisible();
+  expect(await barriers(app)).toEqual([]);
+  await app.getByRole("button", { name: "Tools and documents" }).click();
+  await expect(app.getByRole("dialog").getByText("cannot be reached from this page", { exact: false })).toBeVisible();
+  expect(await barriers(app)).toEqual([]);
+  await app.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  const again = await startMcp({ port: Number(new URL(server.url).port) });
+  try {
+    await app.getByRole("button", { name: "Try again" }).click();
+    await expect(problem).toHaveCount(0);
+  } finally {
+    await again.close();
+  }
+});

@@ -29,17 +29,47 @@ function withTools(): McpServer {
   return server;
 }
 
+function withTool({ name, description, field, fieldDescription, result }: GivenTool): McpServer {
+  const server = new McpServer({ name: "test", version: "1" });
+  const inputSchema = { [field]: z.string().describe(fieldDescription) };
+  server.registerTool(name, { description, inputSchema }, () => ({ content: [{ type: "text", text: result }] }));
+  return server;
+}
+
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   const parts: Buffer[] = [];
   for await (const part of request) parts.push(part as Buffer);
   return parts.length > 0 ? JSON.parse(Buffer.concat(parts).toString()) : undefined;
 }
 
-/** Starts a server; with a token, it answers nobody else. `cors: false` leaves out what browsers ask for. */
+interface GivenTool {
+  name: string;
+  description: string;
+  field: string;
+  fieldDescription: string;
+  result: string;
+}
+
+export interface McpTestOptions {
+  /** It answers nobody else. */
+  token?: string;
+  /** Without it, what browsers ask for is left out. */
+  cors?: boolean;
+  port?: number;
+  /** Takes requests and never answers. */
+  silent?: boolean;
+  /** The only tool, which takes a text and gives one. */
+  tool?: GivenTool;
+}
+
+/** Starts a server. */
 export async function startMcp({
   token,
   cors = true,
-}: { token?: string; cors?: boolean } = {}): Promise<McpTestServer> {
+  port = 0,
+  silent = false,
+  tool,
+}: McpTestOptions = {}): Promise<McpTestServer> {
   const sessions = new Map<string, StreamableHTTPServerTransport>();
   const seen: IncomingMessage["headers"][] = [];
   const http = createServer(async (request, response) => {
@@ -53,6 +83,7 @@ export async function startMcp({
     }
     if (request.method === "OPTIONS") return void response.writeHead(204).end();
     if (token && request.headers.authorization !== `Bearer ${token}`) return void response.writeHead(401).end();
+    if (silent) return;
     const body = await bodyOf(request);
     let transport = sessions.get(String(request.headers["mcp-session-id"] ?? ""));
     if (!transport && isInitializeRequest(body)) {
@@ -60,13 +91,13 @@ export async function startMcp({
         sessionIdGenerator: () => randomUUID(),
         onsessioninitialized: (id) => void sessions.set(id, made),
       });
-      await withTools().connect(made as Parameters<McpServer["connect"]>[0]);
+      await (tool ? withTool(tool) : withTools()).connect(made as Parameters<McpServer["connect"]>[0]);
       transport = made;
     }
     if (!transport) return void response.writeHead(404).end();
     await transport.handleRequest(request, response, body);
   });
-  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => http.listen(port, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`,
     seen,

@@ -62,7 +62,7 @@ export interface Job {
   conversation: string;
   /** The message it answers. */
   asked: string;
-  phase: "queued" | "documents" | "media" | "reading" | "thinking" | "writing";
+  phase: "queued" | "documents" | "tools" | "media" | "reading" | "thinking" | "writing";
   /** Whether it was told to stop and has not ended yet. */
   stopping: boolean;
   read?: { done: number; total: number };
@@ -290,6 +290,7 @@ class Answer {
         messages.push({ role: "assistant", content: turn.content, prefix: true });
       }
       // Tools are chosen for the loaded model.
+      if (!by && tools.served(turn.conversation).length > 0) job.phase = "tools";
       const offered = by ? {} : await tools.options(turn, shown, signal);
       const options = { ...this.#options(api, wish, signal), ...offered };
       job.phase = blobs.size > 0 ? "media" : "reading";

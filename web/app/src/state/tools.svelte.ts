@@ -5,6 +5,7 @@ import type { GenerateOptions, Tool, ToolCall } from "rullama";
 import type { Turn } from "../lib/conversation.js";
 import type { AppTool } from "../tools/builtin.js";
 import { limited } from "../tools/limited.js";
+import type { McpTool } from "../tools/mcp.js";
 import { t } from "../text/index.svelte.js";
 import { chats } from "./chats.svelte.js";
 import { model } from "./model.svelte.js";
@@ -19,12 +20,15 @@ export interface Active {
   phase: "asking" | "running";
 }
 
+/** What is known of an MCP server: its tools, or why it has none. */
+export type ServerState =
+  { phase: "connecting" } | { phase: "ready"; tools: string[] } | { phase: "failed"; problem: string };
+
 export type Consent = "once" | "chat" | "always" | "no";
 
 /** Rounds of calls, at most: then the answer ends. */
 export const MOST_ROUNDS = 8;
 const MCP_LIMIT = 60_000;
-const LIST_LIMIT = 15_000;
 /** Characters of a result, per token of context, and at least and most. */
 const RESULT = { perToken: 1, least: 2000, most: 20_000 };
 
@@ -40,6 +44,8 @@ async function ownTools(keys: readonly string[], turn: Turn, path: readonly Turn
 
 class Tools {
   active = $state<Active[]>([]);
+  /** By the ids of servers that have been asked since the page was opened. */
+  servers = $state<Record<string, ServerState>>({});
   #next = 1;
   #asked = new Map<number, (consent: Consent) => void>();
   #stops = new Map<number, AbortController>();
@@ -81,7 +87,7 @@ class Tools {
     const at = { conversation: turn.conversation, turn: turn.id };
     const keys = this.enabled(at.conversation);
     if (!this.possible || keys.length === 0) return {};
-    const all = [...(await ownTools(keys, turn, path)), ...(await this.#served(keys, signal))];
+    const all = [...(await ownTools(keys, turn, path)), ...(await this.#served(at.conversation, signal))];
     if (all.length === 0) return {};
     const named = unique(all);
     const find = ({ name }: ToolCall) => named.find((one) => one.name === name);
@@ -151,15 +157,20 @@ class Tools {
     }
   }
 
-  /** The tools of servers that are switched on; a server that does not answer offers none. */
-  async #served(keys: readonly string[], signal: AbortSignal): Promise<AppTool[]> {
-    const wanted = $state.snapshot(settings.servers).filter(({ id }) => keys.includes(`mcp:${id}`));
+  /** The servers that a conversation offers. */
+  served(conversation?: string): Server[] {
+    const keys = this.enabled(conversation);
+    return this.possible ? settings.servers.filter(({ id }) => keys.includes(`mcp:${id}`)) : [];
+  }
+
+  /** The tools of a conversation's servers; one that does not answer offers none, and the chat says why. */
+  async #served(conversation: string, signal: AbortSignal): Promise<AppTool[]> {
+    const wanted = $state.snapshot(this.served(conversation));
     if (wanted.length === 0) return [];
-    const { listTools, callTool } = await mcp();
+    const { callTool } = await mcp();
     const lists = await Promise.all(
       wanted.map(async (server) => {
-        const limited = AbortSignal.any([signal, AbortSignal.timeout(LIST_LIMIT)]);
-        const found = await listTools(server, limited).catch(() => []);
+        const found = await this.#list(server, signal);
         return found.map(({ name, description, parameters }): AppTool => {
           const run = (input: Record<string, unknown>, by: AbortSignal) =>
             callTool(server, name, input, { signal: by, timeout: MCP_LIMIT }).catch(async (error: unknown) => {
@@ -173,19 +184,40 @@ class Tools {
     return lists.flat();
   }
 
-  /** The tools of a server, for the settings. */
-  async look(server: Server, signal?: AbortSignal): Promise<string[]> {
-    const { listTools } = await mcp();
-    const limit = AbortSignal.timeout(LIST_LIMIT);
-    return (await listTools(server, signal ? AbortSignal.any([signal, limit]) : limit)).map(({ name }) => name);
+  /** Connects to a server and asks for its tools; `servers` says what came of it. */
+  async look(server: Server): Promise<void> {
+    await this.#list($state.snapshot(server));
+  }
+
+  async #list(server: Server, signal?: AbortSignal): Promise<McpTool[]> {
+    const before = this.servers[server.id];
+    this.servers[server.id] = { phase: "connecting" };
+    try {
+      const { LIST_LIMIT, listTools } = await mcp();
+      // Connecting has a limit, but no signal.
+      const found = await limited(
+        (by) => listTools(server, { signal: by }),
+        3 * LIST_LIMIT,
+        signal ?? new AbortController().signal,
+      );
+      this.servers[server.id] = { phase: "ready", tools: found.map(({ name }) => name) };
+      return found;
+    } catch (error) {
+      // Somebody stopped the answer: that says nothing about the server.
+      if (signal?.aborted && before) this.servers[server.id] = before;
+      else if (signal?.aborted) delete this.servers[server.id];
+      else this.servers[server.id] = { phase: "failed", problem: await this.problem(error, server) };
+      return [];
+    }
   }
 
   /** What is wrong with a server, for a person. */
   async problem(error: unknown, { url }: Pick<Server, "url">): Promise<string> {
-    const { McpError } = await mcp();
+    const { LIST_LIMIT, McpError } = await mcp();
     const origin = new URL(url).origin;
     if (!(error instanceof McpError)) return error instanceof Error ? error.message : String(error);
     if (error.reason === "unreachable") return t("mcp.unreachable", { origin, page: location.origin });
+    if (error.reason === "timeout") return t("mcp.timeout", { origin, seconds: LIST_LIMIT / 1000 });
     return error.reason === "unauthorized"
       ? t("mcp.unauthorized", { origin })
       : t("mcp.refused", { origin, reason: error.detail });

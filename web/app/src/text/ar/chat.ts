@@ -133,6 +133,7 @@ export const chat: Translation<typeof source> = {
   "turn.failed": "{title}.",
   "turn.reading": "معالجة الموجّه: {done} من {total} رمز…",
   "turn.waiting": "في انتظار النموذج…",
+  "turn.connecting": "جارٍ الاتصال بخوادم الأدوات…",
   "turn.stopping": "جارٍ الإيقاف…",
   "turn.queued": "في قائمة الانتظار: يُجاب بعد الرد الحالي.",
   "turn.queuedBehind": "في قائمة الانتظار: بانتظار انتهاء «{title}».",

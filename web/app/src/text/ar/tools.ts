@@ -57,4 +57,6 @@ export const tools: Translation<typeof source> = {
     "لا يمكن الوصول إلى {origin} من هذه الصفحة. تأكد من أن الخادم يعمل وأنه يسمح بطلبات CORS من {page} ويكشف الترويسة Mcp-Session-Id.",
   "mcp.unauthorized": "رفض {origin} الوصول. تحقق من الرمز.",
   "mcp.refused": "أجاب {origin} بخطأ: {reason}",
+  "mcp.timeout": "لم يُجب {origin} خلال {seconds} ثانية.",
+  "mcp.unavailable": "{name} غير متاح: {problem}",
 };

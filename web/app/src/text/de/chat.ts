@@ -120,6 +120,7 @@ export const chat: Translation<typeof source> = {
   "turn.failed": "{title}.",
   "turn.reading": "Prompt wird verarbeitet: {done} von {total} Token…",
   "turn.waiting": "Warten auf das Modell…",
+  "turn.connecting": "Verbindung zu Werkzeug-Servern wird aufgebaut…",
   "turn.stopping": "Wird gestoppt…",
   "turn.queued": "In der Warteschlange: nach der aktuellen Antwort an der Reihe.",
   "turn.queuedBehind": "In der Warteschlange: „{title}“ wird zuerst fertiggestellt.",

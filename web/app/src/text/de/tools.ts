@@ -51,4 +51,6 @@ export const tools: Translation<typeof source> = {
     "{origin} ist von dieser Seite aus nicht erreichbar. Prüfe, ob der Server läuft, CORS-Anfragen von {page} erlaubt und den Header Mcp-Session-Id freigibt.",
   "mcp.unauthorized": "{origin} hat den Zugriff verweigert. Prüfe das Token.",
   "mcp.refused": "{origin} antwortete mit einem Fehler: {reason}",
+  "mcp.timeout": "{origin} hat nicht innerhalb von {seconds} Sekunden geantwortet.",
+  "mcp.unavailable": "{name} ist nicht verfügbar: {problem}",
 };

@@ -113,6 +113,7 @@ export const chat = {
   "turn.failed": "{title}.",
   "turn.reading": "Processing prompt: {done} of {total} tokens…",
   "turn.waiting": "Waiting for the model…",
+  "turn.connecting": "Connecting to tool servers…",
   "turn.stopping": "Stopping…",
   "turn.queued": "Queued: answered after the current answer.",
   "turn.queuedBehind": "Queued: waiting for “{title}” to finish.",

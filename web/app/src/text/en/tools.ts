@@ -47,4 +47,6 @@ export const tools = {
     "{origin} cannot be reached from this page. Check that the server runs, and that it allows CORS requests from {page} and exposes the header Mcp-Session-Id.",
   "mcp.unauthorized": "{origin} refused access. Check the token.",
   "mcp.refused": "{origin} answered with an error: {reason}",
+  "mcp.timeout": "{origin} did not answer within {seconds} seconds.",
+  "mcp.unavailable": "{name} is not available: {problem}",
 } as const;

@@ -113,6 +113,7 @@ export const chat: Translation<typeof source> = {
   "turn.failed": "{title}。",
   "turn.reading": "プロンプトを処理中: {total} トークン中 {done}…",
   "turn.waiting": "モデルを待っています…",
+  "turn.connecting": "ツールサーバーに接続中…",
   "turn.stopping": "停止しています…",
   "turn.queued": "待機中: 現在の回答の後に処理されます。",
   "turn.queuedBehind": "待機中: 「{title}」の完了を待っています。",

@@ -51,4 +51,6 @@ export const tools: Translation<typeof source> = {
     "このページから {origin} に接続できません。サーバーが動作していること、{page} からの CORS リクエストを許可し、Mcp-Session-Id ヘッダーを公開していることを確認してください。",
   "mcp.unauthorized": "{origin} にアクセスを拒否されました。トークンを確認してください。",
   "mcp.refused": "{origin} がエラーを返しました: {reason}",
+  "mcp.timeout": "{origin} から {seconds} 秒以内に応答がありませんでした。",
+  "mcp.unavailable": "{name} を利用できません: {problem}",
 };
