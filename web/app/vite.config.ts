@@ -29,6 +29,14 @@ const BUILDS: Record<string, { folder: string; pages: string[] }> = {
   bench: { folder: "bench-dist", pages: ["bench.html"] },
 };
 
+/** Everything that the first page needs, in one script: by itself, the bundler makes one for each set of modules that the page shares with what
+ * is loaded later. Not the scripts that start a page: they would run in all pages. */
+const FIRST = {
+  name: "app",
+  tags: ["$initial" as const],
+  test: (id: string) => !/\.html$|\/(?:src\/main|src\/bench|test\/markdown-page)\.ts$/u.test(id),
+};
+
 // The modes `fake` and `bench` are for tests and measurements; what they build is never shipped.
 export default defineConfig(({ mode }) => {
   const fake = mode === "fake" || mode === "test";
@@ -45,7 +53,7 @@ export default defineConfig(({ mode }) => {
       // The page's policy allows no inline data beyond images, and hashed files are kept for good.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
-      rolldownOptions: { input: build.pages.map(here) },
+      rolldownOptions: { input: build.pages.map(here), output: { codeSplitting: { groups: [FIRST] } } },
     },
     worker: { format: "es" },
     plugins: [
@@ -61,8 +69,8 @@ export default defineConfig(({ mode }) => {
         injectManifest: {
           // The plugin adds the manifest itself; the same file twice would fail the whole installation.
           globPatterns: ["**/*.{html,js,css,wasm,svg,png}"],
-          // The app constrains no replies, so it never needs the grammars. What draws diagrams and reads PDFs and MCP is fetched and kept when needed.
-          globIgnores: ["test/**", "**/guidance_bg*.wasm", "**/diagram-worker*.js", "**/pdf[.-]*.js", "**/mcp-*.js"],
+          // The app constrains no replies, so it never needs the grammars. What reads PDFs and MCP is fetched and kept when needed.
+          globIgnores: ["test/**", "**/guidance_bg*.wasm", "**/pdf[.-]*.js", "**/mcp-*.js"],
           maximumFileSizeToCacheInBytes: 32 << 20,
         },
         manifest: {

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { builtApp } from "./build.ts";
-import { DEMO, expect, say, start, test } from "./fixture.ts";
+import { change, DEMO, expect, say, start, test } from "./fixture.ts";
 
 test.use({ fake: { served: DEMO }, serviceWorkers: "allow" });
 
@@ -19,7 +19,10 @@ test("the app starts offline after a first visit, conversations included", async
   await app.reload();
   await expect(app.getByRole("article").last()).toContainText("You said: Before the tunnel");
   await expect(app.getByText("You are offline. Chats and downloaded models still work.")).toBeVisible();
+  await change(app, { answer: "```mermaid\ngraph TD\n  A --> B\n```" });
   await say(app, "In the tunnel");
+  await app.getByRole("button", { name: "Show diagram" }).click();
+  await expect(app.getByRole("img", { name: "Mermaid diagram" })).toBeVisible();
   const broken = await app.evaluate(() =>
     performance.getEntriesByType("resource").filter((one) => (one as PerformanceResourceTiming).responseStatus >= 400),
   );
