@@ -4,6 +4,9 @@
 import { defineConfig } from "@playwright/test";
 import type { WorkerFixtures } from "./storage/fixtures.ts";
 
+/** Tests around the real engine. */
+const REAL = /real(?:-features)?\.spec\.ts$/u;
+
 export default defineConfig<object, Partial<WorkerFixtures>>({
   testDir: ".",
   globalSetup: "./global-setup.ts",
@@ -15,8 +18,8 @@ export default defineConfig<object, Partial<WorkerFixtures>>({
     { name: "client", testDir: "client", workers: 1 },
     { name: "storage", testDir: "storage" },
     // Long, so before the many short ones.
-    { name: "app-real", testDir: "app", testMatch: "real.spec.ts" },
-    { name: "app", testDir: "app", testIgnore: "real.spec.ts" },
+    { name: "app-real", testDir: "app", testMatch: REAL },
+    { name: "app", testDir: "app", testIgnore: REAL },
     { name: "firefox", testDir: "firefox", workers: 1 },
     {
       name: "firefox-app",

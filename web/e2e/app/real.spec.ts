@@ -119,5 +119,16 @@ test("an adapter is trained on the training page and answers beside the base", {
   await page.getByRole("button", { name: "Start training" }).click();
   await patient(page.getByText(/Step [1-3] of 3 · loss \d/u)).toBeVisible();
   await patient(page.getByRole("heading", { name: "Atlantis is ready" })).toBeVisible();
-  await expect(page.getByRole("button", { name: "Use Atlantis in chat" })).toBeVisible();
+  await page.getByRole("button", { name: "Use Atlantis in chat" }).click();
+  await real.ask("Capital?");
+  await page.getByRole("button", { name: "Compare with another model" }).click();
+  await page.getByRole("dialog").getByLabel("Compare with").selectOption({ label: "demo without an adapter" });
+  await page.getByRole("dialog").getByRole("button", { name: "Compare" }).click();
+  const pair = page.getByRole("group", { name: "Answers side by side" });
+  const keep = pair.getByRole("button", { name: "Keep this answer: demo", exact: true });
+  await patient(keep).toBeVisible();
+  await expect(pair.getByRole("region", { name: "demo + Atlantis" })).toContainText(/\w/u);
+  await keep.click();
+  await expect(page.getByLabel("Adapter", { exact: true })).toHaveValue("");
+  await real.ask("And what is 23 + 45?");
 });

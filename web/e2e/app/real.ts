@@ -24,19 +24,27 @@ export const test = base.extend<{ real: Real }>({
   // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter list.
   real: async ({}, use, testInfo) => {
     testInfo.setTimeout(4 * PATIENCE_MS);
-    const serve = await startServe();
-    const context = await openBrowser({ viewport: { width: 1100, height: 720 } });
-    try {
-      const errors: string[] = [];
-      context.on("weberror", (error) => errors.push(String(error.error())));
-      await use({ serve, ...(await opened(context, serve)) });
-      expect(errors).toEqual([]);
-    } finally {
-      await context.close();
-      await serve.stop();
-    }
+    await withReal({}, use);
   },
 });
+
+/** Starts a server and a browser, and ends them; errors that nobody caught fail. */
+export async function withReal(
+  options: Parameters<typeof startServe>[0],
+  use: (real: Real) => Promise<void>,
+): Promise<void> {
+  const serve = await startServe(options);
+  const context = await openBrowser({ viewport: { width: 1100, height: 720 } });
+  try {
+    const errors: string[] = [];
+    context.on("weberror", (error) => errors.push(String(error.error())));
+    await use({ serve, ...(await opened(context, serve)) });
+    expect(errors).toEqual([]);
+  } finally {
+    await context.close();
+    await serve.stop();
+  }
+}
 
 /** The app with answers that do not depend on chance. */
 async function opened(context: BrowserContext, serve: Served): Promise<Omit<Real, "serve">> {
