@@ -1,14 +1,12 @@
 // Tools of MCP servers that the user added, over streamable HTTP. Fetched with the first server: the protocol's own SDK is large.
 
+// First: schemas are made when the SDK is imported.
+import "./jitless.js";
 import { Client, type ClientOptions } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport, StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
 import { ErrorCode, McpError as ProtocolError } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/types.js";
-import { config } from "zod/v4";
-
-// The page's policy forbids making programs of texts, which is how this one is otherwise quick.
-config({ jitless: true });
 
 /** A server, as the user added it. */
 export interface McpServer {
