@@ -6,6 +6,7 @@ import { splitPart } from "./storage/split-names.js";
 
 export { type HubFile, type HubPlace, hubAddress, hubFiles, hubPlace, isProjector } from "./storage/hugging-face.js";
 export { splitPart } from "./storage/split-names.js";
+export { fit } from "./fit.js";
 
 /** What a model can do, beyond text. */
 export type Ability = "images" | "audio" | "tools" | "thinking" | "search" | "diffusion" | "training";

@@ -25,7 +25,7 @@ export function fit(
     warnings.push(warning);
   };
   if (!device.webgpu) worse("too-large", device.reason ?? "There is no WebGPU here.");
-  if (device.fallback) worse("tight", "There is no GPU: a program plays one on the CPU, which is very slow.");
+  if (device.fallback) worse("tight", "No GPU found: emulated on the CPU, very slow.");
   if (options.gpuMemory !== undefined && memory.gpu > options.gpuMemory) {
     worse("too-large", `It takes ${gb(memory.gpu)} of GPU memory, but may use ${gb(options.gpuMemory)}.`);
   } else if (deviceMemory !== undefined && deviceMemory < 8 && memory.gpu > deviceMemory * GB * 0.7) {

@@ -46,7 +46,7 @@ for (const [name, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE, 
         await check("failure");
         await app.evaluate(() => (location.hash = "#/models"));
         await app.getByRole("button", { name: /Choose hub/u }).click();
-        await app.getByText("May just fit this GPU").waitFor();
+        await app.getByRole("region", { name: /^hub/u }).getByText("May just fit this GPU").waitFor();
         await check("models");
         for (const page of ["Settings", "Storage", "Search", "Training", "Device"]) {
           await app.evaluate((hash) => (location.hash = hash), `#/${page.toLowerCase()}`);
