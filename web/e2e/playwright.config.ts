@@ -24,7 +24,8 @@ export default defineConfig<object, Partial<WorkerFixtures>>({
     {
       name: "firefox-app",
       testDir: "app",
-      testMatch: /(?:answers|chat|failures|organize)\.spec\.ts$/u,
+      testMatch:
+        /(?:answers|chat|failures|organize|models|training|tools|documents|catalogue|keep|stored|offline|workspace|attach|language|policy|sandbox)\.spec\.ts$/u,
       grepInvert: /@chromium/u,
       use: { inFirefox: true },
       workers: 1,

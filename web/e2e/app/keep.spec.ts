@@ -87,7 +87,8 @@ test("Ctrl+K finds words and starts anew", async ({ app }) => {
   await expect(app.getByText("What can I help with?")).toBeVisible();
 });
 
-test("export and import; a bad file says what is wrong", async ({ app }) => {
+// Debian's Firefox tells automation nothing of downloads.
+test("export and import; a bad file says what is wrong @chromium", async ({ app }) => {
   await start(app);
   await say(app, "Take me along");
   await app.getByRole("link", { name: "Settings" }).click();

@@ -9,7 +9,8 @@ const PICTURE = join(GOLDENS, "demo/picture-1.png");
 
 test.use({ fake: { served: DEMO } });
 
-test("a model that is kept makes the app ask the browser to keep it, once", async ({ app }) => {
+// Only Chromium lets tests decide what the browser keeps.
+test("a model that is kept makes the app ask the browser to keep it, once @chromium", async ({ app }) => {
   await letPersist(app, "denied");
   await app.evaluate(() => {
     const { persist } = navigator.storage;
@@ -75,7 +76,11 @@ test("a message with a large image stays in its conversation, whatever is opened
   await expect(app.getByRole("article")).toHaveCount(4);
 });
 
-test("attachments of earlier versions move into a store of their own, and nothing is lost", async ({ app, server }) => {
+// Debian's Firefox tells automation nothing of downloads.
+test("attachments of earlier versions move into a store of their own, and nothing is lost @chromium", async ({
+  app,
+  server,
+}) => {
   const data = `data:image/png;base64,${readFileSync(PICTURE).toString("base64")}`;
   // As the first version laid it out, where no page of the app is open.
   server.html("/empty", "<!doctype html><title>empty</title>");

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import process from "node:process";
 import type { Page } from "@playwright/test";
-import { barriers, change, DEMO, expect, overflow, PHONE, say, start, test } from "./fixture.ts";
+import { barriers, change, DEMO, expect, overflow, PHONE, say, start, test, enter } from "./fixture.ts";
 
 const LINES = [
   '{"prompt": "What is the capital of Atlantis?", "completion": "The capital of Atlantis is Poseidonis."}',
@@ -35,18 +35,19 @@ test.describe("training", () => {
     await app.getByRole("button", { name: "Next" }).click();
     await expect(app.getByRole("heading", { name: "Example 2" })).toBeVisible();
     await expect(app.getByText("4.7 GB of GPU memory: 3.6 GB model, 960 MB adapter")).toBeVisible();
-    await app.getByLabel("Rank", { exact: true }).fill("4");
-    await app.getByLabel("Rank", { exact: true }).blur();
+    await enter(app.getByLabel("Rank", { exact: true }), "4");
     await expect(app.getByText("3.9 GB of GPU memory")).toBeVisible();
     expect(await barriers(app)).toEqual([]);
   });
 
-  test("a run is watched, compared with the base, used in the chat, exported, renamed and deleted", async ({ app }) => {
+  // Debian's Firefox tells automation nothing of downloads.
+  test("a run is watched, compared with the base, used in the chat, exported, renamed and deleted @chromium", async ({
+    app,
+  }) => {
     await open(app);
     await app.getByLabel("Or paste lines here").fill(LINES);
     await app.getByLabel("Adapter name").fill("Atlantis");
-    await app.getByLabel("Validation split").fill("0.5");
-    await app.getByLabel("Validation split").blur();
+    await enter(app.getByLabel("Validation split"), "0.5");
     await change(app, { trainingStep: 300 });
     await app.getByRole("button", { name: "Start training" }).click();
     await expect(app.getByText(/Step \d+ of 60 · loss \d\.\d+ · validation/u)).toBeVisible();
