@@ -13,6 +13,11 @@ const test = base.extend<object, { real: Real }>({
       await store.add("embedding", { model: "embedding/first-BF16.gguf" });
       try {
         await withReal({ store: store.folder }, async (real) => {
+          // So that documents are soon too long.
+          await real.page.evaluate(() => (location.hash = "#/settings"));
+          await real.page.getByLabel("Context size").fill("1024");
+          await real.page.getByLabel("Context size").blur();
+          await real.newConversation();
           await real.page.getByRole("button", { name: "Try it now" }).click();
           await real.ready();
           await use(real);
@@ -89,8 +94,8 @@ test("the model calls a tool of an MCP server and answers with its result", { ta
 
 /** Tokens of the last answer's prompt. */
 async function promptTokens(real: Real): Promise<number> {
-  await answer(real).getByRole("button", { name: "Answer details" }).click();
-  const row = real.page.getByRole("dialog").getByRole("row", { name: /^Prompt/u });
+  await answer(real).getByTitle("Answer details").click();
+  const row = real.page.getByRole("dialog").getByRole("row", { name: /^Prompt \d/u });
   const tokens = Number((await row.getByRole("cell").innerText()).replaceAll(/\D/gu, ""));
   await real.page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
   return tokens;
@@ -118,7 +123,7 @@ test("a document that does not fit is searched by meaning with a second model", 
   const { page } = real;
   await real.newConversation();
   const paragraph = (at: number) => `Paragraph ${at} says that the ${at}th bridge is open and that the river is wide. `;
-  const text = Array.from({ length: 24 }, (_, at) => paragraph(at).repeat(8)).join("\n\n");
+  const text = Array.from({ length: 12 }, (_, at) => paragraph(at).repeat(6)).join("\n\n");
   await real.drop([document("long.txt", text)]);
   await expect(page.getByText(/tokens · too long for the context/u)).toBeVisible();
   await real.ask("Which bridge is open?");

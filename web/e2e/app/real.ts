@@ -36,6 +36,7 @@ export async function withReal(
   const serve = await startServe(options);
   const context = await openBrowser({ viewport: { width: 1100, height: 720 } });
   try {
+    context.setDefaultTimeout(120_000);
     const errors: string[] = [];
     context.on("weberror", (error) => errors.push(String(error.error())));
     await use({ serve, ...(await opened(context, serve)) });
