@@ -55,6 +55,17 @@ test.describe("on a phone", () => {
     );
     const centers = boxes.map((box) => Math.round(box!.y + box!.height / 2));
     expect(new Set(centers).size).toBe(1);
+    // Also while one answer is written and the next message waits to be sent.
+    await change(app, { word: 2000 });
+    const field = app.getByRole("textbox", { name: "Message", exact: true });
+    await field.fill("One");
+    await app.getByRole("button", { name: "Send" }).click();
+    await field.fill("Two");
+    const both = await Promise.all(
+      ["Take a photo", "Stop (Esc)", "Send next"].map((name) => app.getByRole("button", { name }).boundingBox()),
+    );
+    expect(new Set(both.map((box) => Math.round(box!.y + box!.height / 2))).size).toBe(1);
+    expect(await overflow(app)).toBe(0);
   });
 });
 

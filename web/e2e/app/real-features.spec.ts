@@ -110,7 +110,7 @@ test("a document that fits is read in full", { tag: "@slow" }, async ({ real }) 
   await real.newConversation();
   const text = Array.from({ length: 12 }, (_, at) => `Note ${at}: the bridge is open.`).join("\n");
   await real.drop([document("notes.txt", text)]);
-  const size = real.page.getByText(/^\d+ tokens$/u);
+  const size = real.page.getByRole("list", { name: "Attachments" }).getByText(/\d tokens/u);
   await expect(size).toBeVisible();
   const tokens = Number((await size.innerText()).replaceAll(/\D/gu, ""));
   await real.ask("What is 23 + 45?");
