@@ -114,7 +114,7 @@ impl Scheduler {
         for (id, error) in panicked {
             self.fail(&[id], error, sink)?;
         }
-        Ok(self.passes.merged(groups))
+        Ok(if self.passes.is_batch_invariant() { groups } else { merged(&groups) })
     }
 
     fn find(&mut self, id: RequestId) -> Option<&mut Running> {
@@ -289,19 +289,47 @@ impl Group {
     }
 }
 
-impl super::Passes {
-    /// Where rows need not be batch-invariant, more than 8 requests of short and long contexts share passes: weights are read once for
-    /// both.
-    fn merged(&self, groups: BTreeMap<Group, Vec<Member>>) -> BTreeMap<Group, Vec<Member>> {
-        let members: usize = groups.values().map(Vec::len).sum();
-        if self.is_batch_invariant() || members <= INVARIANT_ROWS {
-            return groups;
+/// Where passes of more than 8 rows need not be batch-invariant: short and long contexts that fill such a pass together share it, so that weights
+/// are read once for both.
+fn merged(groups: &BTreeMap<Group, Vec<Member>>) -> BTreeMap<Group, Vec<Member>> {
+    let rows = |group: Group| groups.get(&group).map_or(0, Vec::len);
+    let shared = |group: Group| {
+        let long = group.of_any_length();
+        let all = rows(long) + rows(Group { is_short: true, ..long });
+        if rows(long) > 0 && all > INVARIANT_ROWS { long } else { group }
+    };
+    let mut merged: BTreeMap<Group, Vec<Member>> = BTreeMap::new();
+    for (group, members) in groups {
+        merged.entry(shared(*group)).or_default().extend(members);
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_and_long_contexts_share_passes_of_more_than_eight_rows() {
+        let group = |adapter, is_short| Group { on_device: true, adapter, is_short };
+        for (short, long, wanted) in [
+            (4, 4, [4, 4]),
+            (8, 0, [8, 0]),
+            (12, 0, [12, 0]),
+            (0, 12, [0, 12]),
+            (1, 8, [0, 9]),
+            (8, 1, [0, 9]),
+        ] {
+            let of = |count: u64| (0..count).map(|id| (RequestId(id), None)).collect::<Vec<_>>();
+            let groups = [(group(0, true), of(short)), (group(0, false), of(long))];
+            let groups = groups.into_iter().filter(|(_, members)| !members.is_empty());
+            // Rows with other adapters fill other passes.
+            let mut groups: BTreeMap<_, _> = groups.collect();
+            groups.insert(group(1, true), of(3));
+            let merged = merged(&groups);
+            let rows = |group| merged.get(&group).map_or(0, Vec::len);
+            assert_eq!([rows(group(0, true)), rows(group(0, false))], wanted, "{short} and {long}");
+            assert_eq!(rows(group(1, true)), 3);
         }
-        let mut merged: BTreeMap<Group, Vec<Member>> = BTreeMap::new();
-        for (group, members) in &groups {
-            merged.entry(group.of_any_length()).or_default().extend(members);
-        }
-        let all_short = groups.keys().all(|group| group.is_short || !group.on_device);
-        if all_short { groups } else { merged }
     }
 }
