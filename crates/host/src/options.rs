@@ -50,15 +50,20 @@ impl HostOptions {
         model: &Model,
         context: Option<usize>,
     ) -> Result<Scheduler, RuntimeError> {
-        let wanted = SchedulerOptions {
+        let wanted = self.wanted(context);
+        let context = Scheduler::new(model, &wanted)?.context();
+        Scheduler::new(model, &self.with_room(wanted, context))
+    }
+
+    /// What a scheduler is asked for, before its KV pool has a size.
+    fn wanted(&self, context: Option<usize>) -> SchedulerOptions {
+        SchedulerOptions {
             context,
             cache: self.open.cache,
             queue: self.queue,
             batch_invariant: self.batch_invariant.then_some(true),
             ..SchedulerOptions::default()
-        };
-        let context = Scheduler::new(model, &wanted)?.context();
-        Scheduler::new(model, &self.with_room(wanted, context))
+        }
     }
 
     /// Room for `parallel` requests of `context` tokens at once.
@@ -75,6 +80,13 @@ impl HostOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn batch_invariance_is_up_to_the_device_unless_it_is_demanded() {
+        let of = |batch_invariant| HostOptions { batch_invariant, ..HostOptions::default() };
+        assert_eq!(of(false).wanted(None).batch_invariant, None);
+        assert_eq!(of(true).wanted(None).batch_invariant, Some(true));
+    }
 
     #[test]
     fn as_many_requests_of_full_length_run_as_the_options_say() {
