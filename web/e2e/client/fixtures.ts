@@ -21,6 +21,8 @@ declare global {
   var sharedModel: (thread: Thread) => Promise<Model>;
   /** Frees it; the next test that wants one loads it anew. */
   var release: (thread: Thread) => Promise<void>;
+  /** An image file: a green square. */
+  var greenSquare: () => Promise<Blob>;
 }
 
 type Model = Awaited<ReturnType<Rullama["load"]>>;
@@ -72,6 +74,13 @@ globalThis.sharedModel = (thread) => {
   const options = { keep: false, context: 512, cache: "f32", projector: "${PROJECTOR}", features: { subgroups: worker }, worker, workerScript: "/worker.js" };
   if (!models.has(thread)) models.set(thread, rullama.load("${MODEL}", options));
   return models.get(thread);
+};
+globalThis.greenSquare = () => {
+  const canvas = new OffscreenCanvas(96, 96);
+  const context = canvas.getContext("2d");
+  context.fillStyle = "green";
+  context.fillRect(16, 16, 48, 48);
+  return canvas.convertToBlob();
 };
 globalThis.release = async (thread) => {
   const model = await models.get(thread);

@@ -14,11 +14,7 @@ test("a projector is read when an image comes, and its encoders are freed on req
   expect(projector.requests).toEqual([]);
   const made = await client.evaluate(async () => {
     const model = await sharedModel("worker");
-    const canvas = new OffscreenCanvas(96, 96);
-    const context = canvas.getContext("2d")!;
-    context.fillStyle = "green";
-    context.fillRect(16, 16, 48, 48);
-    const image = await canvas.convertToBlob();
+    const image = await greenSquare();
     const content = [
       { type: "image" as const, image, tokens: 70 as const },
       { type: "text" as const, text: "cat" },
@@ -40,11 +36,7 @@ test("a projector is read when an image comes, and its encoders are freed on req
 test("a reply about an image continues a prefix", async ({ client }) => {
   const made = await client.evaluate(async () => {
     const model = await sharedModel("worker");
-    const canvas = new OffscreenCanvas(96, 96);
-    const context = canvas.getContext("2d")!;
-    context.fillStyle = "green";
-    context.fillRect(16, 16, 48, 48);
-    const image = await canvas.convertToBlob();
+    const image = await greenSquare();
     const content = [
       { type: "image" as const, image, tokens: 70 as const },
       { type: "text" as const, text: "What is this?" },
