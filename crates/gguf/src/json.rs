@@ -5,7 +5,7 @@ use std::fmt::Display;
 use crate::{Array, Value};
 
 impl Value {
-    /// The value as JSON text. Floats keep their shortest spelling (0.95, not 0.949999988079071), which a JSON value of f64 numbers would
+    /// The value as JSON text. Floats keep their shortest spelling (0.95, not 0.949999988079071), which a conversion to f64 would
     /// lose; numbers that JSON does not have, such as NaN, become null.
     pub fn json(&self) -> String {
         match self {

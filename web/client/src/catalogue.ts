@@ -1,4 +1,4 @@
-// Models that are known to run, with files that their publishers offer. Sizes are those of the files; what a model really takes here is
+// Models of families that run, with files that their publishers offer. Sizes are those of the files; what a model really takes here is
 // read from its header before it is loaded. Digests are the hub's, which are looked up with the file.
 
 import { hubAddress, hubFiles, hubPlace, isProjector, partsOf } from "./storage/hugging-face.js";

@@ -23,6 +23,8 @@ function callIdOf(from: Record<string, unknown>): string {
   return text(callId === undefined && callID !== undefined ? callID : required(from, "callId", WHAT));
 }
 
+// The classes repeat each other's getters: attributes are own properties of each prototype, and no interface inherits from another.
+
 /** A call of a tool: for `{ type: "tool-call", value }` in a message of role assistant. */
 export class LanguageModelToolCall implements ToolCallValue {
   readonly #callId: string;

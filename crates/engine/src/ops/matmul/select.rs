@@ -8,6 +8,7 @@
 //! | 16, 24, … | batch-invariant, weight large enough to pay | batched GEMV by groups of 8 tokens |
 //! | > 8 | batch-invariant otherwise | GEMV, each token by its own workgroups |
 //! | ≥ 1024 | F16 or BF16 weights, only int8 matrix units | GEMM with int8 matrix units |
+//! | 9–32 | f16 matrix units, few tiles of 32 columns | GEMM with matrix units, split-K tiles |
 //! | > 8 | f16 matrix units | GEMM with matrix units, five tile shapes |
 //! | > 8 | F32, F16 or BF16 weights | GEMM, register tiles |
 //! | > 8 | quantised weights | GEMM, scalar tiles |
