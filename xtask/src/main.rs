@@ -105,8 +105,8 @@ const TASKS: [Task; 27] = [
     ),
     (
         "load",
-        "[--requests N]",
-        "send 2,000 requests of 64 clients, some of which leave or send nonsense, to a server with a tiny model",
+        "[--requests N] [--program FILE] [--model FILE] [--device cpu|gpu] [--tokens N]",
+        "send 2,000 requests of 64 clients, some of which leave or send nonsense, to a server with a tiny model or another one",
     ),
     (
         "ray",
