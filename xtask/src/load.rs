@@ -41,7 +41,7 @@ pub(crate) fn load(arguments: &[&str]) -> Result<()> {
     let serving = Serving::start(
         &program,
         &[("micro", &model)],
-        &["--device", &options.device, "--ctx", &context],
+        &["--device", &options.device, "--ctx", &context, "--parallel", "32"],
     )?;
     let (count, tokens) = (options.requests, options.tokens);
     let address = serving.url.trim_start_matches("http://").to_owned();

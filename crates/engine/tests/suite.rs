@@ -176,7 +176,12 @@ fn emulated_matrix_units() {
         &[
             ("attention_bidirectional", ""),
             ("attention_rope_2d", ""),
+            ("attention_qkv", "paged rows F32 27"),
+            ("attention_qkv", "paged rows F32 9"),
             ("clamped_linear", "F16"),
+            ("fused_linear", "9 x "),
+            ("fused_linear", "16 x "),
+            ("fused_linear", "17 x "),
             ("linear", "F16"),
             ("linear_experts", "Q8_0"),
         ],
@@ -193,11 +198,11 @@ fn emulated_int8_matrix_units() {
     check_emulated(&gpu.playing(facts), &[("clamped_linear", ""), ("linear", "")]);
 }
 
-/// Checks the cases of these operations that use matrix units and whose names begin with the format.
+/// Checks the cases of these operations that use matrix units and whose names begin with this text.
 fn check_emulated(gpu: &Gpu, ops: &[(&'static str, &str)]) {
-    for (op, format) in ops {
+    for (op, start) in ops {
         check(op, "emulated", |case| {
-            if !case.name.starts_with(format) || !case.by_matrix_units(gpu.facts()) {
+            if !case.name.starts_with(start) || !case.by_matrix_units(gpu.facts()) {
                 return Ok(());
             }
             match pollster::block_on(run(case, gpu)) {

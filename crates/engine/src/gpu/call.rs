@@ -35,7 +35,7 @@ impl<'a> GpuCall<'a> {
     }
 
     /// The operation.
-    pub(super) fn op(&self) -> &'a dyn Op {
+    pub(crate) fn op(&self) -> &'a dyn Op {
         &*self.node.op
     }
 

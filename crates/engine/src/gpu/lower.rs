@@ -5,7 +5,7 @@
 
 use std::{collections::HashMap, fmt};
 
-use super::{DeviceFacts, Dispatch, GpuCall, Layout, SplitKvPartials, barriers};
+use super::{DeviceFacts, Dispatch, F16Columns, GpuCall, Layout, SplitKvPartials, barriers};
 use crate::graph::{Graph, Value};
 
 /// The form in which activations are passed from a producer to its only reader.
@@ -15,6 +15,8 @@ pub enum Edge {
     RowMajor,
     /// In the order in which the reader's weight format consumes them, possibly quantised.
     Permuted(Layout),
+    /// As f16 columns for the matrix units of the reader's GEMM.
+    F16Columns(F16Columns),
     /// As split-KV partials, which the reader combines.
     SplitKv(SplitKvPartials),
 }
@@ -23,6 +25,11 @@ impl Edge {
     /// The layout, if it is permuted.
     pub(crate) fn layout(self) -> Option<Layout> {
         if let Self::Permuted(layout) = self { Some(layout) } else { None }
+    }
+
+    /// The f16 columns, if any.
+    pub(crate) fn f16_columns(self) -> Option<F16Columns> {
+        if let Self::F16Columns(columns) = self { Some(columns) } else { None }
     }
 
     /// The split-KV partials, if any.
@@ -38,6 +45,9 @@ impl fmt::Display for Edge {
             Self::Permuted(Layout { span, units, int8 }) => {
                 let form = if *int8 { "int8 pairs" } else { "floats" };
                 write!(f, "permuted {form}, {units} units by {span} columns")
+            }
+            Self::F16Columns(F16Columns { span, units }) => {
+                write!(f, "f16 columns, {units} units by {span} columns")
             }
             Self::SplitKv(partials) => {
                 write!(f, "split-KV partials, {} splits", partials.splits)?;
@@ -64,8 +74,19 @@ pub(crate) struct Lowered<'a> {
 impl<'a> Lowered<'a> {
     /// Annotates the edges of a graph.
     pub(crate) fn new(facts: &'a DeviceFacts, graph: &'a Graph) -> Self {
-        let mut lowered =
-            Self { facts, graph, edges: HashMap::new(), readers: only_readers(graph) };
+        Self::inside(facts, graph, &[], HashMap::new())
+    }
+
+    /// Annotates the edges of the graph of an operation, given those of its inputs and results; `results` may be read outside, too.
+    pub(crate) fn inside(
+        facts: &'a DeviceFacts,
+        graph: &'a Graph,
+        results: &[Value],
+        edges: HashMap<Value, Edge>,
+    ) -> Self {
+        let mut readers = only_readers(graph);
+        readers.retain(|value, _| !results.contains(value));
+        let mut lowered = Self { facts, graph, edges, readers };
         for (index, node) in graph.nodes().iter().enumerate() {
             for (i, output) in node.outputs.iter().enumerate() {
                 let edge = lowered.annotation(index, i);
@@ -86,7 +107,9 @@ impl<'a> Lowered<'a> {
             offered => offered,
         };
         match reader.op().reads(&reader, offered) {
-            preferred @ Edge::Permuted(_) => producer.op().stores(&producer, i, preferred),
+            preferred @ (Edge::Permuted(_) | Edge::F16Columns(_)) => {
+                producer.op().stores(&producer, i, preferred)
+            }
             edge => edge,
         }
     }
@@ -97,7 +120,7 @@ impl<'a> Lowered<'a> {
     }
 
     /// The only node that reads a value, and as which input.
-    pub(super) fn only_reader(&self, value: Value) -> Option<(usize, usize)> {
+    pub(crate) fn only_reader(&self, value: Value) -> Option<(usize, usize)> {
         self.readers.get(&value).copied().flatten()
     }
 

@@ -4,8 +4,8 @@ use std::collections::{HashMap, hash_map::Entry};
 
 use crate::{
     cpu::{CpuCall, CpuPlan},
-    gpu::{Bind, BufferRef, Dispatch, GpuCall, Lowered, value_bytes},
-    graph::{Element, Graph, NodeValues, Type, Value, walk},
+    gpu::{Bind, BufferRef, Dispatch, Edge, GpuCall, Lowered, value_bytes},
+    graph::{Element, Graph, NodeValues, Origin, Type, Value, walk},
 };
 
 /// Appends the simpler operations to a graph, from the fused operation's inputs to its results.
@@ -31,6 +31,12 @@ impl Expanded {
         let inputs: Vec<Value> = types.enumerate().map(input).collect();
         let results = expand(&mut graph, &inputs);
         Self { graph, inputs, results }
+    }
+
+    fn of_call(call: &GpuCall<'_>, expand: Expand<'_>) -> Self {
+        let graph =
+            if call.is_batch_invariant() { Graph::new_batch_invariant() } else { Graph::new() };
+        Self::new(graph, (0..call.inputs()).map(|i| call.input(i)), expand)
     }
 }
 
@@ -66,10 +72,14 @@ pub(crate) fn cpu(call: &CpuCall<'_>, expand: Expand<'_>) {
 
 /// The simpler operations' dispatches; intermediate values are in scratch buffers, after the operations' own.
 pub(crate) fn gpu(call: &GpuCall<'_>, expand: Expand<'_>) -> Vec<Dispatch> {
-    let graph = if call.is_batch_invariant() { Graph::new_batch_invariant() } else { Graph::new() };
-    let expanded = Expanded::new(graph, (0..call.inputs()).map(|i| call.input(i)), expand);
+    let expanded = Expanded::of_call(call, expand);
     let graph = &expanded.graph;
-    let lowered = Lowered::new(call.facts, graph);
+    let outer = |i: usize, value: &Value| (*value, call.result_edge(i));
+    let mut edges: HashMap<Value, Edge> =
+        expanded.results.iter().enumerate().map(|(i, value)| outer(i, value)).collect();
+    edges.insert(expanded.inputs[0], call.input_edge());
+    edges.retain(|_, edge| edge.f16_columns().is_some());
+    let lowered = Lowered::inside(call.facts, graph, &expanded.results, edges);
     let dispatches: Vec<(usize, Dispatch)> = (0..graph.nodes().len())
         .flat_map(|node| {
             let dispatches = lowered.node_dispatches(node);
@@ -84,6 +94,36 @@ pub(crate) fn gpu(call: &GpuCall<'_>, expand: Expand<'_>) -> Vec<Dispatch> {
     let intermediates = Intermediates { first: own.max().unwrap_or(0), indices: HashMap::new() };
     let mut map = Map { expanded: &expanded, intermediates };
     dispatches.into_iter().map(|(node, dispatch)| map.dispatch(node, dispatch)).collect()
+}
+
+/// The form in which the simpler operations prefer to read the first input: f16 columns or row-major.
+pub(crate) fn reads(call: &GpuCall<'_>, expand: Expand<'_>) -> Edge {
+    let expanded = Expanded::of_call(call, expand);
+    let Expanded { graph, inputs, results } = &expanded;
+    let lowered = Lowered::inside(call.facts, graph, results, HashMap::new());
+    let Some((reader, 0)) = lowered.only_reader(inputs[0]) else { return Edge::RowMajor };
+    let reader = GpuCall::new(&lowered, reader);
+    only_f16_columns(reader.op().reads(&reader, Edge::RowMajor))
+}
+
+/// The form in which the simpler operations store result `i` if its reader prefers `columns`: these or row-major.
+pub(crate) fn stores(call: &GpuCall<'_>, i: usize, preferred: Edge, expand: Expand<'_>) -> Edge {
+    let expanded = Expanded::of_call(call, expand);
+    let Expanded { graph, results, .. } = &expanded;
+    let is_read = graph.nodes().iter().any(|node| node.inputs.contains(&results[i]));
+    let Origin::Node(producer) = graph.info(results[i]).origin else { return Edge::RowMajor };
+    if is_read || results.iter().filter(|result| **result == results[i]).count() > 1 {
+        return Edge::RowMajor;
+    }
+    let lowered = Lowered::inside(call.facts, graph, results, HashMap::new());
+    let output = graph.nodes()[producer].outputs.iter().position(|output| *output == results[i]);
+    let producer = GpuCall::new(&lowered, producer);
+    let stored = output.map(|output| producer.op().stores(&producer, output, preferred));
+    only_f16_columns(stored.unwrap_or(Edge::RowMajor))
+}
+
+fn only_f16_columns(edge: Edge) -> Edge {
+    edge.f16_columns().map_or(Edge::RowMajor, Edge::F16Columns)
 }
 
 /// Maps buffers of the expanded graph to buffers of the fused operation.

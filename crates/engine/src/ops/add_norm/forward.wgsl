@@ -1,6 +1,7 @@
 // h1 = s * (h + a * rho * w),  rho = 1 / sqrt(mean(a^2) + eps);  then part `next`     one workgroup per row
-//#use reduce
+// Before the arrays in workgroup memory of the next part: naga fails on overrides that come later.
 //#use next
+//#use reduce
 
 struct Params {
     width: u32,

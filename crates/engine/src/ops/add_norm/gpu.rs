@@ -4,13 +4,14 @@ use bytemuck::NoUninit;
 
 use super::AddNorm;
 use crate::{
-    gpu::{BufferRef, DeviceFacts, Dispatch, GpuCall, Kernel, Part},
+    gpu::{BufferRef, DeviceFacts, Dispatch, F16Columns, GpuCall, Kernel, Part},
     ops::parts::reduce,
 };
 
 static FORWARD: Kernel = Kernel { name: "add_norm/forward", source: include_str!("forward.wgsl") };
 static NONE: &Part = part!("next", "none");
 static NORM: &Part = part!("next", "norm");
+static NORM_F16: &Part = part!("next", "norm_f16");
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
@@ -24,9 +25,14 @@ struct Params {
 
 pub(super) fn forward(op: &AddNorm, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let shape = &call.input(0).shape;
-    let dispatch = Dispatch::new(&FORWARD)
-        .part(reduce(call.facts))
-        .part(if op.next { NORM } else { NONE })
+    let columns = op.next.then(|| call.result_edge(1).f16_columns()).flatten();
+    let dispatch =
+        Dispatch::new(&FORWARD).part(reduce(call.facts)).part(match (op.next, columns) {
+            (false, _) => NONE,
+            (true, None) => NORM,
+            (true, Some(_)) => NORM_F16,
+        });
+    let dispatch = F16Columns::stored(columns, dispatch)
         .constant("WG", lanes(shape.width(), call.facts))
         .params(&Params {
             width: shape.width() as u32,

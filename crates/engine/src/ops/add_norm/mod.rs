@@ -9,7 +9,7 @@ mod tests;
 
 use crate::{
     cpu::{CpuCall, dot},
-    gpu::{Dispatch, GpuCall},
+    gpu::{Dispatch, Edge, GpuCall},
     graph::{Graph, NodeValues, Op, Type, Value},
     ops::{RmsNormGrad, fused},
 };
@@ -186,6 +186,13 @@ impl Op for AddNorm {
         match self.lora || self.folded > 0 && call.input(0).shape.rows() > 1 {
             true => fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs)),
             false => gpu::forward(self, call),
+        }
+    }
+
+    fn stores(&self, _: &GpuCall<'_>, i: usize, preferred: Edge) -> Edge {
+        match preferred {
+            Edge::F16Columns(_) if i == 1 && !self.has_extra_columns() => preferred,
+            _ => Edge::RowMajor,
         }
     }
 

@@ -192,6 +192,7 @@ impl Op for AttentionQkv {
         };
         let output = match call.result_edge(0) {
             Edge::SplitKv(partials) => Output::Partials(partials),
+            Edge::F16Columns(columns) => Output::F16Columns(columns),
             edge => Output::Rows(edge.layout()),
         };
         let (q, caches) =
@@ -224,6 +225,7 @@ impl Op for AttentionQkv {
 
     fn stores(&self, call: &GpuCall<'_>, _: usize, preferred: Edge) -> Edge {
         match preferred {
+            Edge::F16Columns(_) if self.tiling(call).splits > 1 => preferred,
             Edge::Permuted(layout) if self.tiling(call).splits > 1 => {
                 Edge::Permuted(layout.of_floats())
             }

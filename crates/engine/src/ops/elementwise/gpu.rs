@@ -1,14 +1,19 @@
-//! One lane per element; the function is a part.
+//! One lane per element, or one workgroup per row for f16 columns; the function is a part.
 
 use bytemuck::NoUninit;
 
 use super::{Activation, Elementwise};
 use crate::{
-    gpu::{BufferRef, Dispatch, GpuCall, Kernel, Part},
-    ops::parts::{GELU, gate},
+    gpu::{BufferRef, Dispatch, F16Columns, GpuCall, Kernel, Part},
+    ops::{
+        add_norm::gpu::lanes,
+        parts::{GELU, gate, reduce},
+    },
 };
 
 static EACH: Kernel = Kernel { name: "elementwise/each", source: include_str!("each.wgsl") };
+static COLUMNS: Kernel =
+    Kernel { name: "elementwise/f16_columns", source: include_str!("f16_columns.wgsl") };
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
@@ -26,7 +31,9 @@ pub(super) fn forward(op: &Elementwise, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let other = op.other_width(&|i| call.input(i).shape.width());
     let (part, activated) = function(op);
     let [constant, second] = op.constants();
-    let mut dispatch = Dispatch::new(&EACH).part(part);
+    let columns = call.result_edge(0).f16_columns();
+    let kernel = if columns.is_some() { &COLUMNS } else { &EACH };
+    let mut dispatch = F16Columns::stored(columns, Dispatch::new(kernel).part(part));
     if activated {
         dispatch = dispatch.part(GELU);
     }
@@ -42,8 +49,15 @@ pub(super) fn forward(op: &Elementwise, call: &GpuCall<'_>) -> Vec<Dispatch> {
             constant,
             second,
         })
-        .write(BufferRef::Output(0))
-        .grid_over(shape.len().div_ceil(256));
+        .write(BufferRef::Output(0));
+    dispatch = match columns {
+        // One workgroup per row.
+        Some(_) => dispatch
+            .part(reduce(call.facts))
+            .constant("WG", lanes(shape.width(), call.facts))
+            .grid_over(shape.rows()),
+        None => dispatch.grid_over(shape.len().div_ceil(256)),
+    };
     vec![(0..call.inputs()).fold(dispatch, |dispatch, i| dispatch.read(BufferRef::Input(i)))]
 }
 

@@ -9,7 +9,7 @@ mod grad;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall},
+    gpu::{Dispatch, Edge, GpuCall},
     graph::{Graph, NodeValues, Op, Type, Value},
 };
 
@@ -315,6 +315,13 @@ impl Op for Elementwise {
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         gpu::forward(self, call)
+    }
+
+    fn stores(&self, _: &GpuCall<'_>, _: usize, preferred: Edge) -> Edge {
+        match preferred {
+            Edge::F16Columns(_) => preferred,
+            _ => Edge::RowMajor,
+        }
     }
 
     fn grad(

@@ -49,7 +49,14 @@ impl Op for Linear {
     }
 
     fn reads(&self, call: &GpuCall<'_>, offered: Edge) -> Edge {
-        dispatch::read_edge(&FusedLinear::plain(RowSelect::All, LoraForm::None), call, offered)
+        let plain = FusedLinear::plain(RowSelect::All, LoraForm::None);
+        match dispatch::is_gemv(&plain, call) {
+            true => dispatch::read_edge(&plain, call, offered),
+            false => {
+                let slabs = call.slabs(1);
+                Shape::of_slab(&call.input(0).shape, &slabs, 0).tile(call.facts).edge(call, &slabs)
+            }
+        }
     }
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
@@ -71,11 +78,7 @@ fn gemm(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (x, slabs) = (&call.input(0).shape, call.slabs(1));
     let gemm = Gemm { x, weight: 1, output: 0, clamp: ClampRanges::default() };
     let tile = |slab| Shape::of_slab(x, &slabs, slab).tile(call.facts);
-    let dispatch = |slab| {
-        let tile = tile(slab);
-        let columns = tile.columns_buffer(x, slabs.row_units());
-        gemm.dispatch(tile, (&slabs, slab), columns, call)
-    };
-    let prepared = tile(0).prepare(call, &slabs);
+    let (columns, prepared) = tile(0).columns_of(call, &slabs);
+    let dispatch = |slab| gemm.dispatch(tile(slab), (&slabs, slab), columns, call);
     prepared.into_iter().chain((0..slabs.rows.len()).map(dispatch)).collect()
 }

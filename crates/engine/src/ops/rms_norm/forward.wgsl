@@ -1,6 +1,8 @@
 // y[t, j] = x[t, j] / sqrt(mean(x[t, :]^2) + eps) * w[j]     one workgroup per row t
-//#use reduce
 //#use weight
+// Before the arrays in workgroup memory of the next part: naga fails on overrides that come later.
+//#use output
+//#use reduce
 
 struct Params {
     width: u32,
@@ -10,7 +12,6 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> x: array<f32>;
-@group(0) @binding(3) var<storage, read_write> y: array<f32>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let row = grid_index(group);
@@ -24,7 +25,5 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         squares += value * value;
     }
     let scale = inverseSqrt(wg_sum(squares, lane) / f32(p.width) + p.eps);
-    for (var j = lane.index; j < p.width; j += WG) {
-        y[start + j] = x[start + j] * scale * weight(j);
-    }
+    put(row, scale, lane);
 }

@@ -5,7 +5,7 @@ mod gpu;
 
 use crate::{
     cpu::{CpuCall, dot},
-    gpu::{Dispatch, GpuCall},
+    gpu::{Dispatch, Edge, GpuCall},
     graph::{Graph, NodeValues, Op, Type, Value},
     ops::RmsNormGrad,
 };
@@ -52,6 +52,13 @@ impl Op for RmsNorm {
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         gpu::forward(self, call)
+    }
+
+    fn stores(&self, _: &GpuCall<'_>, _: usize, preferred: Edge) -> Edge {
+        match preferred {
+            Edge::F16Columns(_) => preferred,
+            _ => Edge::RowMajor,
+        }
     }
 
     fn grad(

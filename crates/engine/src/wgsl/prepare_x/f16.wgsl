@@ -1,6 +1,6 @@
-// Converts a column of x to f16, in the order of the weights' units: x[c, k] / 2^e(c), where e(c) scales the largest magnitude of
-// column c to [2^14, 2^15): nothing overflows, and values of at least 2^-28 of the largest keep eleven bits. Written as column `place`.
-enable f16;
+// Converts a column of x to f16, in the order of the weights' units: x[c, k] / 2^e(c), where e(c) is the exponent of the column's largest
+// magnitude. Written as column `place`.
+//#use f16_exponent
 @group(0) @binding(4) var<storage, read_write> h: array<vec4<f16>>;
 
 fn prepare_column(column: u32, place: u32, lane: Lane) {
@@ -10,9 +10,8 @@ fn prepare_column(column: u32, place: u32, lane: Lane) {
         largest = max(largest, abs(x4(column, i * 4u)));
     }
     let most = wg_max(max(max(largest.x, largest.y), max(largest.z, largest.w)), lane);
-    // The exponent bits of an f32; the clamp keeps both powers of two normal.
-    let exponent = clamp(i32(bitcast<u32>(most) >> 23u) - 127 - 14, -126, 126);
-    let inverse = bitcast<f32>(u32(127 - exponent) << 23u);
+    let exponent = f16_exponent(most);
+    let inverse = f16_inverse(exponent);
     // Columns are padded to pairs of units; two more vec4s hold the exponent and keep columns aligned.
     let padded = (groups + 15u) / 16u * 16u;
     let start = place * (padded + 2u);

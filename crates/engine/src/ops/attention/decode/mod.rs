@@ -7,12 +7,16 @@ pub(super) use tiling::{RowForm, SplitKvTiling};
 
 use super::problem::{Params, Problem, word};
 use crate::{
-    gpu::{BufferRef, DeviceFacts, Dispatch, Kernel, Layout, LoraPartials, Part, SplitKvPartials},
+    gpu::{
+        BufferRef, DeviceFacts, Dispatch, F16Columns, Kernel, Layout, LoraPartials, Part,
+        SplitKvPartials,
+    },
     graph::{Element, Type},
     ops::{
         HeadForm, RopePairs,
+        add_norm::gpu::lanes,
         matmul::lora::weight_part,
-        parts::{kv_store, team},
+        parts::{kv_store, reduce, team},
         sequences::Paging,
     },
 };
@@ -21,6 +25,11 @@ static SPLIT_KV: Kernel =
     Kernel { name: "attention/split_kv", source: include_str!("split_kv.wgsl") };
 static COMBINE: Kernel = Kernel { name: "attention/combine", source: include_str!("combine.wgsl") };
 
+static COMBINE_F16: Kernel =
+    Kernel { name: "attention/combine_f16", source: include_str!("combine_f16.wgsl") };
+
+static PARTIALS: Part =
+    Part { kind: "partials", name: "partials", source: include_str!("partials.wgsl") };
 static KV_SPLITS: Part =
     Part { kind: "kv_splits", name: "kv_splits", source: include_str!("kv_splits.wgsl") };
 static EMPTY_SPLIT: Part =
@@ -38,6 +47,8 @@ const COMBINE_VEC4S: usize = 8;
 pub(super) enum Output {
     /// Whole rows, in this layout if not row-major.
     Rows(Option<Layout>),
+    /// Whole rows as f16 columns; only if keys are split.
+    F16Columns(F16Columns),
     /// Split-KV partials, combined by the op that reads the heads.
     Partials(SplitKvPartials),
 }
@@ -80,6 +91,9 @@ impl SplitKv<'_> {
         match self.output {
             Output::Rows(order) if splits > 1 => {
                 vec![attend, Layout::stored(order, self.combine(splits, partials))]
+            }
+            Output::F16Columns(columns) => {
+                vec![attend, self.combine_f16(columns, splits, partials)]
             }
             _ => vec![attend],
         }
@@ -132,7 +146,7 @@ impl SplitKv<'_> {
         let vec4s = problem.vec4s();
         let (partials, lora) = match self.output {
             Output::Partials(partials) => (partials.buffer(), partials.lora),
-            Output::Rows(_) => (self.partials(splits).buffer(), None),
+            Output::Rows(_) | Output::F16Columns(_) => (self.partials(splits).buffer(), None),
         };
         let dispatch = problem
             .over_cache(&SPLIT_KV, &params, self.cache)
@@ -169,15 +183,16 @@ impl SplitKv<'_> {
     fn combine(&self, splits: usize, partials: BufferRef) -> Dispatch {
         let (problem, lanes) = (self.problem, self.tiling.lanes);
         // Lanes of one vec4 that a subgroup reduces.
-        let (reduce, reduced) = match self.facts.subgroups {
+        let (split_reduce, reduced) = match self.facts.subgroups {
             Some(_) => (part!("split_reduce", "subgroup"), lanes.div_ceil(COMBINE_VEC4S)),
             None => (part!("split_reduce", "workgroup"), 1),
         };
         let dispatch = Dispatch::new(&COMBINE).indexing(&self.params(splits));
         let dispatch = self
             .with_kv_splits(dispatch, splits)
+            .part(&PARTIALS)
             .part(team(self.facts))
-            .part(reduce)
+            .part(split_reduce)
             .constant("REDUCED", word(COMBINE_LANES / COMBINE_VEC4S / reduced))
             .constant("TILE", word(self.tiling.tile()))
             .constant("WG", word(COMBINE_LANES))
@@ -187,6 +202,24 @@ impl SplitKv<'_> {
             .read(partials)
             .write(BufferRef::Output(0))
             .grid(problem.tokens * problem.heads, problem.vec4s().div_ceil(COMBINE_VEC4S), 1);
+        self.with_sequences(dispatch)
+    }
+
+    /// The dispatch that combines the KV splits into f16 columns.
+    fn combine_f16(&self, columns: F16Columns, splits: usize, partials: BufferRef) -> Dispatch {
+        let problem = self.problem;
+        let width = problem.heads * problem.width;
+        let dispatch = Dispatch::new(&COMBINE_F16).indexing(&self.params(splits));
+        let dispatch = F16Columns::stored(Some(columns), self.with_kv_splits(dispatch, splits))
+            .part(&PARTIALS)
+            .part(reduce(self.facts))
+            .constant("TILE", word(self.tiling.tile()))
+            .constant("WG", lanes(width, self.facts))
+            .constant("WIDTH", word(problem.width))
+            .constant("DIM4", word(problem.vec4s()))
+            .read(partials)
+            .write(BufferRef::Output(0))
+            .grid(problem.tokens, 1, 1);
         self.with_sequences(dispatch)
     }
 

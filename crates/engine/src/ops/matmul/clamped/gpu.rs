@@ -93,12 +93,12 @@ fn prepare(
         least: std::array::from_fn(|i| limits(i)[0]),
         most: std::array::from_fn(|i| limits(i)[1]),
     };
-    let dispatch = Dispatch::new(&PREPARE)
+    let dispatch = tile
+        .with_prepare(Dispatch::new(&PREPARE))
         .part(SLAB)
         .part(WEIGHTS)
         .part(quant(slabs.dtype))
         .part(parts::reduce(call.facts))
-        .part(tile.prepare_part().unwrap_or_else(parts::prepare_x_floats))
         .constant("WG", GROUP)
         .params(&params)
         // The weight's format decides the order within columns; the weight itself is read only if it is quantised, too.

@@ -1,5 +1,6 @@
 mod batch_invariant;
 mod experts;
+mod f16_columns;
 mod handoff;
 mod lora;
 
@@ -110,6 +111,7 @@ pub(crate) fn cases() -> Vec<Case> {
     }
     cases.extend(batch_invariant::cases());
     cases.extend(experts::cases());
+    cases.extend(f16_columns::cases());
     cases.extend(handoff::cases());
     cases.extend(lora::cases());
     cases.extend(benches());

@@ -69,7 +69,14 @@ impl Op for FusedLinear {
     }
 
     fn stores(&self, call: &GpuCall<'_>, i: usize, preferred: Edge) -> Edge {
-        let Edge::Permuted(layout) = preferred else { return Edge::RowMajor };
+        let layout = match preferred {
+            Edge::Permuted(layout) => layout,
+            Edge::F16Columns(_) if !dispatch::is_gemv(self, call) => {
+                let unfused = |graph: &mut Graph, inputs: &[Value]| self.unfused(graph, inputs);
+                return fused::stores(call, i, preferred, &unfused);
+            }
+            _ => return Edge::RowMajor,
+        };
         let gated = self.epilogue.is_gated() && !self.rows.is_summed();
         let lora = matches!(self.lora, LoraForm::None | LoraForm::Folded { .. });
         match gated && lora && i == self.y_output() && dispatch::is_gemv(self, call) {
@@ -79,6 +86,9 @@ impl Op for FusedLinear {
     }
 
     fn reads(&self, call: &GpuCall<'_>, offered: Edge) -> Edge {
+        if !dispatch::is_gemv(self, call) && call.input(0).shape.rows() > 1 {
+            return fused::reads(call, &|graph, inputs| self.unfused(graph, inputs));
+        }
         match dispatch::read_edge(self, call, offered) {
             // Other forms stage x, or read it more than once.
             Edge::Permuted(_) if !self.lora.has_down_rows() && !self.rows.is_summed() => {

@@ -6,7 +6,7 @@ use rullama_gguf::DType;
 
 use super::Tile;
 use crate::{
-    gpu::{BufferRef, DeviceFacts, Dispatch, GpuCall, Kernel, Part, Slabs},
+    gpu::{BufferRef, DeviceFacts, Dispatch, Edge, F16Columns, GpuCall, Kernel, Slabs},
     graph::Shape,
     ops::{
         parts::{self, WEIGHTS, quant},
@@ -19,12 +19,12 @@ static PREPARE: Kernel = Kernel { name: "matmul/prepare", source: include_str!("
 const PREPARE_GROUP: u32 = 256;
 
 impl Tile {
-    /// The part that converts columns, unless the tiles take them as f32.
-    pub(in crate::ops::matmul) fn prepare_part(self) -> Option<&'static Part> {
+    /// Adds the parts that convert columns, or copy them if the tiles take them as f32.
+    pub(in crate::ops::matmul) fn with_prepare(self, dispatch: Dispatch) -> Dispatch {
         match self {
-            Self::Scalar { .. } => None,
-            Self::Matrix(..) => Some(parts::prepare_x_f16()),
-            Self::Int8 { .. } => Some(parts::prepare_x_int8()),
+            Self::Scalar { .. } => dispatch.part(parts::prepare_x_floats()),
+            Self::Matrix(..) => F16Columns::scaled(dispatch.part(parts::prepare_x_f16())),
+            Self::Int8 { .. } => dispatch.part(parts::prepare_x_int8()),
         }
     }
 
@@ -44,13 +44,13 @@ impl Tile {
     ) -> Option<(Dispatch, BufferRef)> {
         let Self::Matrix(..) = self else { return None };
         let buffer = self.columns_buffer(x, x.width().div_ceil(32));
-        let dispatch = Dispatch::new(&PREPARE)
+        let dispatch = self
+            .with_prepare(Dispatch::new(&PREPARE))
             .part(SLAB)
             .part(WEIGHTS)
             .part(quant(DType::F32))
             .part(parts::columns(x.width()))
             .part(parts::reduce(facts))
-            .part(parts::prepare_x_f16())
             .constant("WG", PREPARE_GROUP)
             .params(&SlabParams::plain(x.width(), x.rows()))
             .read(BufferRef::Slab(1, 0))
@@ -60,16 +60,33 @@ impl Tile {
         Some((dispatch, buffer))
     }
 
+    /// The form in which the tiles read `x` at input 0 of a weight with these slabs, if its producer can store it.
+    pub(in crate::ops::matmul) fn edge(self, call: &GpuCall<'_>, slabs: &Slabs) -> Edge {
+        let Self::Matrix(..) = self else { return Edge::RowMajor };
+        F16Columns::new(call.input(0), slabs.dtype, slabs.row_units())
+            .map_or(Edge::RowMajor, Edge::F16Columns)
+    }
+
+    /// The buffer of the columns that the tiles read, and the dispatch that writes it, unless the producer of `x` has stored them.
+    pub(in crate::ops::matmul) fn columns_of(
+        self,
+        call: &GpuCall<'_>,
+        slabs: &Slabs,
+    ) -> (BufferRef, Option<Dispatch>) {
+        match call.input_edge() {
+            Edge::F16Columns(_) => (BufferRef::Input(0), None),
+            _ => {
+                let buffer = self.columns_buffer(&call.input(0).shape, slabs.row_units());
+                (buffer, self.prepare(call, slabs))
+            }
+        }
+    }
+
     /// The buffer of the columns that the tiles read, for `x` at input 0 and `row_units` units per column.
     pub(in crate::ops::matmul) fn columns_buffer(self, x: &Shape, row_units: usize) -> BufferRef {
         match self {
             Self::Scalar { .. } => BufferRef::Input(0),
-            Self::Matrix(..) => {
-                // Pairs of units of 64 bytes, and 16 bytes for the exponent, per column. Split-K tiles read blocks of 16 columns.
-                let columns = x.rows().next_multiple_of(16);
-                let bytes = columns * (row_units.next_multiple_of(2) * 64 + 16);
-                BufferRef::Scratch(0, bytes as u64)
-            }
+            Self::Matrix(..) => BufferRef::Scratch(0, F16Columns::bytes(x.rows(), row_units)),
             Self::Int8 { rows, .. } => {
                 // Blocks of 16 × 16, two bytes per element and four per scale; rows of the weight precede the columns.
                 let lines = x.rows().next_multiple_of(16) + rows.next_multiple_of(16);
@@ -85,14 +102,13 @@ impl Tile {
         slabs: &Slabs,
     ) -> Option<Dispatch> {
         let (x, weight) = (&call.input(0).shape, &call.input(1).shape);
-        self.prepare_part().map(|prepare| {
-            Dispatch::new(&PREPARE)
+        (!matches!(self, Self::Scalar { .. })).then(|| {
+            self.with_prepare(Dispatch::new(&PREPARE))
                 .part(SLAB)
                 .part(WEIGHTS)
                 .part(quant(slabs.dtype))
                 .part(parts::columns(x.width()))
                 .part(parts::reduce(call.facts))
-                .part(prepare)
                 .constant("WG", PREPARE_GROUP)
                 .params(&SlabParams::new(slabs, 0, weight, x.rows()))
                 // The weight's format decides the order within columns; the weight itself is read only if it is quantised, too.

@@ -7,7 +7,7 @@ use bytemuck::NoUninit;
 
 use super::Sizes;
 use crate::{
-    gpu::{BufferRef, DeviceFacts, Dispatch, GpuCall, Kernel, Slabs},
+    gpu::{BufferRef, DeviceFacts, Dispatch, Edge, GpuCall, Kernel, Slabs},
     graph::Type,
     ops::{
         matmul::gemm::Tile,
@@ -78,16 +78,26 @@ fn grouped(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let tile = Tile::for_groups(sizes.slots, sizes.experts, call.facts);
     let tiles = sizes.rows.div_ceil(tile.rows());
     let groups = tiles * most_slot_tiles(sizes.slots, sizes.experts, tile.columns());
+    let (columns, prepared) = tile.columns_of(call, &slabs);
     let new = || tile.dispatch(&GROUPED, sizes.width, (slabs.dtype, groups));
     let dispatches = each_slab(new, call, call.input(0), tiles, |dispatch| {
         dispatch
-            .read(tile.columns_buffer(&call.input(0).shape, slabs.row_units()))
+            .read(columns)
             .write(BufferRef::Output(0))
             .read(BufferRef::Input(3))
             .read(BufferRef::Input(4))
             .grid_over(groups)
     });
-    tile.prepare(call, &slabs).into_iter().chain(dispatches).collect()
+    prepared.into_iter().chain(dispatches).collect()
+}
+
+/// The form in which a grouped matmul prefers to read x.
+pub(super) fn reads(call: &GpuCall<'_>) -> Edge {
+    if call.inputs() <= 3 {
+        return Edge::RowMajor;
+    }
+    let (sizes, slabs) = (Sizes::new(call.input(1), call.input(2)), call.slabs(1));
+    Tile::for_groups(sizes.slots, sizes.experts, call.facts).edge(call, &slabs)
 }
 
 pub(super) fn backward(call: &GpuCall<'_>) -> Vec<Dispatch> {

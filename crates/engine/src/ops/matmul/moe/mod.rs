@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use super::reference::{RowBatch, matmul_rows};
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall},
+    gpu::{Dispatch, Edge, GpuCall},
     graph::{Graph, NodeValues, Op, Step, Type, Value},
     ops::Routes,
 };
@@ -115,6 +115,10 @@ impl Op for LinearExperts {
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         gpu::forward(call)
+    }
+
+    fn reads(&self, call: &GpuCall<'_>, _: Edge) -> Edge {
+        gpu::reads(call)
     }
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {

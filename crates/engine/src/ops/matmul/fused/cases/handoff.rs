@@ -34,7 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 /// After a norm, gate and up, then down to few rows.
-fn after_geglu(dtype: DType, [t, width, inner]: [usize; 3]) -> Case {
+pub(super) fn after_geglu(dtype: DType, [t, width, inner]: [usize; 3]) -> Case {
     let build = move |g: &mut Graph| {
         let h = g.input("h", Type::f32([t, width]));
         let weight = g.weight("next", Type::weight(DType::F32, [width]));

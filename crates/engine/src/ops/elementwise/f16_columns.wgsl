@@ -1,0 +1,44 @@
+// Row t of function(i) as f16 column t     one workgroup per row; the part `function` declares its inputs, from binding 3 on
+//#use function
+// Before the arrays in workgroup memory of the next part: naga fails on overrides that come later.
+//#use f16_columns
+//#use reduce
+
+struct Params {
+    len: u32,
+    // Row width of the result.
+    width: u32,
+    // Row width of the input whose rows are longer or shorter than the result's.
+    other: u32,
+    // First column of the slice in the longer rows.
+    offset: u32,
+    constant: f32,
+    second: f32,
+}
+
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(2) var<storage, read_write> y: array<f16>;
+
+fn kernel(group: vec3<u32>, lane: Lane) {
+    let row = grid_index(group);
+    let start = row * p.width;
+    if start >= p.len {
+        return;
+    }
+    var most = 0.0;
+    for (var j = lane.index; j < p.width; j += WG) {
+        most = max(most, abs(function(start + j)));
+    }
+    let exponent = f16_exponent(wg_max(most, lane));
+    let inverse = f16_inverse(exponent);
+    let first = f16_start(row);
+    for (var j = lane.index; j < p.width; j += WG) {
+        y[first + f16_place(j)] = f16(function(start + j) * inverse);
+    }
+    for (var j = p.width + lane.index; j < f16_padded(); j += WG) {
+        y[first + j] = f16(0.0);
+    }
+    if lane.index == 0u {
+        y[first + f16_padded()] = f16(exponent);
+    }
+}
