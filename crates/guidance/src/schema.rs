@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::GuidanceError;
 
-/// White space between values, bounded because weak models may otherwise emit it forever.
-const SPACE: &str = r"[ \t\n\r]{1,32}";
+/// White space between values: a space, or a new line and its indentation. Weak models may otherwise spend all tokens on it.
+const SPACE: &str = r" |\r?\n[ \t]{0,32}";
 
 /// Keywords that restrict values, but that the library ignores.
 const IGNORED: [&str; 2] = ["$dynamicRef", "$recursiveRef"];
