@@ -53,7 +53,7 @@ fn rewritten(file: &[u8], each: impl Fn(&Gguf, &TensorInfo) -> Option<Vec<Tensor
 }
 
 /// The same model with gate and up projections as separate tensors.
-fn with_separate_gates(file: &[u8]) -> Vec<u8> {
+pub(crate) fn with_separate_gates(file: &[u8]) -> Vec<u8> {
     rewritten(file, |gguf, info| {
         let front = info.name().strip_suffix("ffn_gate_up_exps.weight")?;
         let &[columns, rows, experts] = info.dims() else { panic!("{:?}", info.dims()) };

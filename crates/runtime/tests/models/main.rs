@@ -27,6 +27,7 @@ mod inside;
 #[cfg(feature = "json")]
 mod json;
 mod media;
+mod mixed;
 mod parity;
 mod row_order;
 mod sessions;
