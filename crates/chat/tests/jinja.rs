@@ -98,6 +98,22 @@ fn hugging_faces_conventions() {
         "2",
     );
     check("{{ 'no clock' if strftime_now is not defined }}", "no clock");
+    check(
+        "{{ 'abcde'[1:3] }} {{ 'abcde'[-2:] }} {{ 'abcde'[::-2] }} {{ 'abcde'[3:0:-1] }} {{ 'abc'[0:2:-1] }}|{{ 'äbc'[:-1] }}",
+        "bc de eca dcb |äb",
+    );
+    check(
+        "{{ [1, 2, 3, 4][1:-1] }} {{ [1, 2, 3][::-1] }} {{ [1, 2, 3][5:] }} {{ [1, 2, 3][-9:9:2] }} {{ [1, 2][0:1:-1] }}",
+        "[2, 3] [3, 2, 1] [] [1, 3] []",
+    );
+    check(
+        "{{ 'aaa'.count('') }} {% set l = [1] + [2] %}{{ l * 2 }} {{ 'ab' * 2 ~ [1] }}",
+        "4 [1, 2, 1, 2] abab[1]",
+    );
+    check(
+        "{% set x = dict(a=1) %}{{ x.a }}{{ x.items() | list }}{{ 'a' in x }}",
+        "1[['a', 1]]True",
+    );
     check("{{ messages[::-1][0].role }}{{ 'tools' if tools is not none }}", "assistant");
 }
 

@@ -1,14 +1,14 @@
-//! Bytes as a model's output and as a client's conversation.
+//! Bytes as a model's output, as a client's conversation and as a chat template.
 
 use rullama_chat::{
-    Call, Conversation, Event, Family, Message, Output, Parser, ParserOptions, Prompt, PromptEnd,
-    RenderOptions, Start, Thinking, Tool, ToolCall, parse_call, render,
+    Call, ChatTemplate, Conversation, Event, Family, Message, Output, Parser, ParserOptions,
+    Prompt, PromptEnd, RenderOptions, Start, Thinking, Tool, ToolCall, parse_call, render,
 };
 use serde_json::{Value, json};
 
 use super::text;
 
-/// Parses the bytes as the output of a model and as a conversation. The first byte selects the options of the parser, the
+/// Parses the bytes as the output of a model and as a conversation, and runs them as a chat template. The first byte selects the options of the parser, the
 /// second how the output is split into pieces, which must not change the result.
 pub fn chat(data: &[u8]) {
     let Some((&[flags, cuts], rest)) = data.split_first_chunk() else { return };
@@ -20,6 +20,17 @@ pub fn chat(data: &[u8]) {
     }
     if let Ok(conversation) = Conversation::from_json(&text) {
         conversation_renders(&conversation);
+    }
+    template_renders(&text);
+}
+
+/// Runs the text as a model's chat template, where the feature for it is on.
+fn template_renders(text: &str) {
+    let Ok(Some(template)) = ChatTemplate::new(text, "<s>", "</s>") else { return };
+    let messages = vec![Message::new("user", "a text"), Message::new("assistant", "another")];
+    let conversation = Conversation { messages, ..Conversation::default() };
+    if let Ok(prompt) = template.render(&conversation, false) {
+        assert!(prompt.text().len() < 32 << 20, "the output is not limited");
     }
 }
 
