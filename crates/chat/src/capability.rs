@@ -89,6 +89,7 @@ mod tests {
         for (family, can) in [
             (Family::Small, "text tools thinking training"),
             (Family::Gemma3, "text training"),
+            (Family::MedGemma, "text thinking training"),
             (Family::FunctionGemma, "text tools training"),
             (Family::SmolLm2, "text training"),
             (Family::ChatMl, "text training"),

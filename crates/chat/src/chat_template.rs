@@ -8,7 +8,7 @@ use crate::{
 
 /// What only templates of models that think contain.
 #[cfg(feature = "jinja")]
-const THINKING: [&str; 3] = ["enable_thinking", "<|think|>", "<think>"];
+const THINKING: [&str; 4] = ["enable_thinking", "<|think|>", "<think>", "<unused94>"];
 
 /// The chat template of a model file.
 #[derive(Debug, Clone)]
@@ -41,6 +41,8 @@ pub struct TemplateSource<'a> {
     pub bos: &'a str,
     /// Text of the end-of-sequence token.
     pub eos: &'a str,
+    /// The model's name, which tells MedGemma from Gemma 3: template and tokens are the same.
+    pub name: &'a str,
     /// The architecture, for files without a template.
     pub architecture: &'a str,
     /// Whether the vocabulary has a token of this text.
@@ -77,12 +79,21 @@ impl ChatTemplate {
     /// # Errors
     /// If the file's template is of no known family and cannot be run.
     pub fn of_model(source: &TemplateSource<'_>) -> Result<Self, ChatError> {
-        if let Some(text) = source.template
-            && let Some(template) = Self::new(text, source.bos, source.eos)?
-        {
+        let own =
+            source.template.map(|text| Self::new(text, source.bos, source.eos)).transpose()?;
+        let template = own.flatten().unwrap_or_else(|| source.family().into());
+        if !source.name.to_ascii_lowercase().contains("medgemma") {
             return Ok(template);
         }
-        Ok(source.family().into())
+        Ok(match template.0 {
+            Kind::Native(Family::Gemma3) => Family::MedGemma.into(),
+            // A template of its own leaves the model its marks of thoughts.
+            #[cfg(feature = "jinja")]
+            Kind::File(file) if file.output == Output::Tagged => {
+                Self(Kind::File(Box::new(FileTemplate { output: Output::Gemma3, ..*file })))
+            }
+            kind => Self(kind),
+        })
     }
 
     /// Reads the template of a model file; `bos` and `eos` are the texts of its beginning-of-sequence and end-of-sequence

@@ -14,8 +14,10 @@ pub enum Family {
     Small,
     /// Gemma 4 12B, 26B-A4B and 31B: without thinking, an empty thought block precedes the reply.
     Large,
-    /// Gemma 3 and MedGemma.
+    /// Gemma 3.
     Gemma3,
+    /// MedGemma: Gemma 3 with thinking.
+    MedGemma,
     /// FunctionGemma, as documented.
     FunctionGemma,
     /// FunctionGemma, as Ollama renders it.
@@ -43,10 +45,11 @@ const PLAIN_CHATML: usize = 400;
 
 impl Family {
     /// All families.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Small,
         Self::Large,
         Self::Gemma3,
+        Self::MedGemma,
         Self::FunctionGemma,
         Self::FunctionGemmaOllama,
         Self::TranslateGemma,
@@ -107,7 +110,7 @@ impl Family {
     pub fn output(self) -> Output {
         match self {
             Self::Small | Self::Large => Output::Gemma4,
-            Self::Gemma3 | Self::TranslateGemma => Output::Gemma3,
+            Self::Gemma3 | Self::MedGemma | Self::TranslateGemma => Output::Gemma3,
             Self::FunctionGemma | Self::FunctionGemmaOllama => Output::FunctionGemma,
             Self::ChatMl | Self::SmolLm2 | Self::Qwen2 | Self::Qwen25 | Self::Qwen3 => {
                 Output::Tagged
@@ -122,6 +125,7 @@ impl Family {
             Self::Small => "Gemma 4, small family (E2B, E4B)",
             Self::Large => "Gemma 4, large family (12B, 26B-A4B, 31B)",
             Self::Gemma3 => "Gemma 3",
+            Self::MedGemma => "MedGemma",
             Self::FunctionGemma => "FunctionGemma",
             Self::FunctionGemmaOllama => "FunctionGemma (Ollama's form)",
             Self::TranslateGemma => "TranslateGemma",
@@ -151,7 +155,7 @@ impl Family {
 
     /// Whether models of the family support thinking.
     pub fn thinks(self) -> bool {
-        matches!(self, Self::Small | Self::Large | Self::Qwen3)
+        matches!(self, Self::Small | Self::Large | Self::MedGemma | Self::Qwen3)
     }
 
     fn of_gemma4(template: &str) -> Option<Self> {

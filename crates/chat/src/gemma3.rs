@@ -8,6 +8,9 @@ use crate::python::strip;
 use crate::text::split_system;
 use crate::{ChatError, Content, Conversation, Family, Message, Part, Prompt, RenderOptions};
 
+/// What Google's examples begin the system text with to let MedGemma think.
+const THINK_SILENTLY: &str = "SYSTEM INSTRUCTION: think silently if needed.";
+
 /// Renders a conversation. With repairs, any order of roles is accepted, as in other engines.
 pub(crate) fn render(
     conversation: &Conversation,
@@ -19,12 +22,17 @@ pub(crate) fn render(
     let mut out = Prompt::default();
     out.trusted(BOS);
     let (system, messages) = split_system(&conversation.messages);
+    let thinks = conversation.thinking && options.family == Family::MedGemma;
     let first = usize::from(system.is_some());
     for (i, message) in messages.iter().enumerate() {
         if !options.repair && (message.role == "user") != (i % 2 == 0) {
             return Err(ChatError::RoleOrder { index: first + i, role: message.role.clone() });
         }
         open_turn(&mut out, &message.role);
+        if thinks && i == 0 {
+            out.trusted(THINK_SILENTLY);
+            out.trusted(if system.is_some() { " " } else { "\n\n" });
+        }
         if let Some(system) = system.filter(|_| i == 0) {
             system_text(&mut out, system)?;
         }

@@ -113,6 +113,8 @@ impl Output {
             Self::Gemma4
         } else if has(PYTHON_TAG) {
             Self::Llama3
+        } else if has(MEDICAL_OPEN) {
+            Self::Gemma3
         } else {
             Self::Tagged
         }

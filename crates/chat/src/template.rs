@@ -48,7 +48,9 @@ pub fn render(
     let options = options.into();
     match options.family {
         Family::Small | Family::Large => gemma4(conversation, options),
-        Family::Gemma3 | Family::TranslateGemma => gemma3::render(conversation, options),
+        Family::Gemma3 | Family::MedGemma | Family::TranslateGemma => {
+            gemma3::render(conversation, options)
+        }
         Family::FunctionGemma => function_gemma::render(conversation, false),
         Family::FunctionGemmaOllama => function_gemma::render(conversation, true),
         Family::Llama3 | Family::Llama31 => llama3::render(conversation, options.family),

@@ -1,8 +1,8 @@
 //! Rendering and parsing of the families other than Gemma 4, against the output of the original templates.
 
 use rullama_chat::{
-    ChatError, Conversation, Event, Family, Output, Parser, ParserOptions, PromptEnd,
-    RenderOptions, Start, Thinking, Tool, render,
+    ChatError, ChatTemplate, Conversation, Event, Family, Output, Parser, ParserOptions, PromptEnd,
+    RenderOptions, Start, TemplateSource, Thinking, Tool, render,
 };
 use rullama_testkit::golden;
 use serde_json::{Value, json};
@@ -228,6 +228,62 @@ fn a_prompt_may_open_the_thought() {
 fn thoughts_of_medgemma() {
     let (content, thoughts, _) = said("<unused94>thought\nhm<unused95>Yes", Output::Gemma3, &[]);
     assert_eq!((content.as_str(), thoughts.as_str()), ("Yes", "hm"));
+}
+
+#[test]
+fn medgemma_is_known_by_its_name_and_thinks_when_asked() {
+    let template =
+        "{% if messages[0]['role'] == 'system' %}{% endif %}<start_of_turn><end_of_turn>";
+    let of = |name, template, token: &'static str| {
+        let source = TemplateSource {
+            template,
+            bos: "<bos>",
+            eos: "<eos>",
+            name,
+            architecture: "gemma3",
+            has_token: &move |text| text == token,
+            has_layer_inputs: false,
+        };
+        ChatTemplate::of_model(&source).expect("a template")
+    };
+    for name in ["MedGemma 1.5 4B It", "medgemma-27b-text-it"] {
+        let model = of(name, None, "<start_of_turn>");
+        assert_eq!((model.family(), model.thinks()), (Some(Family::MedGemma), true));
+    }
+    assert_eq!(of("Gemma 3 4b", None, "<start_of_turn>").family(), Some(Family::Gemma3));
+    assert_eq!(of("MedGemma", None, "<|im_start|>").family(), Some(Family::ChatMl));
+    #[cfg(not(feature = "jinja"))]
+    assert_eq!(of("MedGemma", Some(template), "").family(), Some(Family::MedGemma));
+    #[cfg(feature = "jinja")]
+    {
+        let model = of("MedGemma", Some(template), "");
+        assert_eq!(
+            (model.family(), model.output()),
+            (None, Output::Gemma3),
+            "it renders other text"
+        );
+    }
+
+    let case = json!({ "messages": [
+        { "role": "system", "content": "Be brief." }, { "role": "user", "content": "Hi" },
+    ] });
+    let mut asked = conversation(&case);
+    let plain = render(&asked, Family::MedGemma).expect("a prompt").text();
+    assert_eq!(plain, render(&asked, Family::Gemma3).expect("a prompt").text());
+    asked.thinking = true;
+    assert_eq!(plain, render(&asked, Family::Gemma3).expect("a prompt").text());
+    let instruction = "SYSTEM INSTRUCTION: think silently if needed.";
+    assert_eq!(
+        render(&asked, Family::MedGemma).expect("a prompt").text(),
+        plain.replace("Be brief.", &format!("{instruction} Be brief."))
+    );
+    asked.messages.remove(0);
+    assert_eq!(
+        render(&asked, Family::MedGemma).expect("a prompt").text(),
+        format!(
+            "<bos><start_of_turn>user\n{instruction}\n\nHi<end_of_turn>\n<start_of_turn>model\n"
+        )
+    );
 }
 
 #[test]

@@ -99,6 +99,7 @@ pub fn template(gguf: &Gguf) -> Result<ChatTemplate, FamilyError> {
         template: gguf.str("tokenizer.chat_template").optional()?,
         bos: token("bos")?,
         eos: token("eos")?,
+        name: gguf.str("general.name").optional()?.unwrap_or_default(),
         architecture,
         has_token: &|text| tokens.is_some_and(|tokens| tokens.iter().any(|token| token == text)),
         has_layer_inputs: width.unwrap_or(0) > 0,

@@ -136,6 +136,7 @@ fn template(gguf: &Gguf, architecture: &str, own: bool) -> Option<ChatTemplate> 
         template: text("tokenizer.chat_template").filter(|_| own),
         bos: token("tokenizer.ggml.bos_token_id").unwrap_or_default(),
         eos: token("tokenizer.ggml.eos_token_id").unwrap_or_default(),
+        name: text("general.name").unwrap_or_default(),
         architecture,
         has_token: &|text| tokens.is_some_and(|tokens| tokens.iter().any(|token| token == text)),
         has_layer_inputs: width.is_ok_and(|width| width > 0),

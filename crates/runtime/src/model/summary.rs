@@ -131,6 +131,7 @@ fn recommended(family: Option<Family>) -> SamplingOptions {
             Family::Small
             | Family::Large
             | Family::Gemma3
+            | Family::MedGemma
             | Family::FunctionGemma
             | Family::FunctionGemmaOllama
             | Family::TranslateGemma,
