@@ -78,6 +78,12 @@ describe("formats", PATIENT, () => {
     check({ format }, ['{"n":2}', '{ "n": 11, "s": "é" }'], ['{"n":1}', '{"n":2.5}', '{"s":"b"}', '{"n":3,"x":1}']);
   });
 
+  it("have a space or an indented new line between values, no more", () => {
+    const format = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
+    const good = ['{\n  "n": 2\n}', '{\r\n\t"n":2\r\n}'];
+    check({ format }, good, ['{  "n":2}', '{\n\n"n":2}', '{\n \n"n":2}']);
+  });
+
   it("are regular expressions as JavaScript reads them", () => {
     const regex = (pattern: RegExp): PlainConstraint => ({
       format: { type: "grammar", syntax: "regex", definition: pattern.source, flags: pattern.flags },
