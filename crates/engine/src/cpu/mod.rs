@@ -145,7 +145,7 @@ impl CpuPlan {
     }
 }
 
-fn zeros(ty: &Type) -> Data {
+pub(crate) fn zeros(ty: &Type) -> Data {
     let len = ty.shape.len();
     match ty.element {
         Element::U32 => Data::U32(vec![0; len]),

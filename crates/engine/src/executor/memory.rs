@@ -4,9 +4,9 @@ use std::{cell::RefCell, rc::Rc};
 
 use super::Device;
 use crate::{
-    cpu::{CpuStates, Data},
+    cpu::{CpuStates, Data, zeros},
     error::EngineError,
-    gpu::{Buffer, Gpu, States},
+    gpu::{Buffer, Gpu, RowSpan, States, create_state},
     graph::{Element, Type},
     precision,
 };
@@ -83,12 +83,58 @@ impl Memory {
         }
     }
 
+    /// Creates a state, unless a plan has done so; plans use it.
+    ///
+    /// # Errors
+    /// If memory runs out.
+    pub async fn create(&mut self, name: &str, ty: &Type) -> Result<(), EngineError> {
+        match self {
+            Self::Gpu(gpu, states) => create_state(gpu, states, name, ty).await,
+            Self::Cpu(states) => {
+                let data = || Rc::new(RefCell::new(zeros(ty)));
+                states.entry(name.into()).or_insert_with(data);
+                Ok(())
+            }
+        }
+    }
+
+    /// Copies rows of states to those of the same name in other memory, after everything that was queued. Each has a name, its type here and
+    /// there, and its rows; the types differ in the number of rows alone.
+    ///
+    /// # Panics
+    /// If both memories are on different executors, or rows are out of bounds on the CPU.
+    pub fn copy_rows<'a>(
+        &self,
+        to: &Self,
+        copies: impl IntoIterator<Item = (&'a str, &'a Type, &'a Type, &'a [RowSpan])>,
+    ) {
+        match (self, to) {
+            (Self::Gpu(gpu, from), Self::Gpu(_, to)) => gpu.copy_rows(from, to, copies),
+            (Self::Cpu(from), Self::Cpu(to)) => {
+                for (name, ty, _, spans) in copies {
+                    let row = ty.shape.len() / ty.shape.dims()[0].max(1);
+                    let (Some(from), Some(to)) = (from.get(name), to.get(name)) else { continue };
+                    copy_on_cpu(&from.borrow(), &mut to.borrow_mut(), row, spans);
+                }
+            }
+            _ => panic!("both memories are on one executor"),
+        }
+    }
+
     /// Bytes on the GPU.
     pub fn gpu_bytes(&self) -> u64 {
         match self {
             Self::Cpu(_) => 0,
             Self::Gpu(_, states) => states.values().map(Buffer::bytes).sum(),
         }
+    }
+}
+
+fn copy_on_cpu(from: &Data, to: &mut Data, row: usize, spans: &[RowSpan]) {
+    let (Data::F32(from), Data::F32(to)) = (from, to) else { return };
+    for span in spans {
+        let elements = span.from * row..(span.from + span.count) * row;
+        to[span.to * row..][..span.count * row].copy_from_slice(&from[elements]);
     }
 }
 

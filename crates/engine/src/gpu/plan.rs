@@ -7,6 +7,7 @@ use super::{
     memory::{Slots, assign, value_bytes, work_bytes},
     pipelines::Pipeline,
     readback::{self, PendingReadback},
+    states::{STORAGE, States, create_state},
 };
 use crate::{
     cpu::Data,
@@ -17,9 +18,6 @@ use crate::{
 
 /// Offset between parameter structs: the uniform offset alignment of every device.
 const PARAMS_STRIDE: u64 = 256;
-
-/// State buffers by name; plans of one session share them.
-pub type States = HashMap<String, Buffer>;
 
 /// A graph ready to run on a device.
 #[derive(Debug)]
@@ -288,26 +286,20 @@ impl Memory {
         dispatches: &[(usize, Dispatch)],
         states: &mut States,
     ) -> Result<Self, EngineError> {
-        let storage = wgpu::BufferUsages::STORAGE
-            | wgpu::BufferUsages::COPY_SRC
-            | wgpu::BufferUsages::COPY_DST;
         let slots = assign(graph);
         let mut slot_buffers = Vec::new();
         for bytes in &slots.bytes {
-            slot_buffers.push(gpu.buffer("activations", *bytes, storage).await?);
+            slot_buffers.push(gpu.buffer("activations", *bytes, STORAGE).await?);
         }
         let mut named = HashMap::new();
         for (value, info) in graph.values() {
             let bytes = value_bytes(&info.ty);
             match &info.origin {
                 Origin::Input(name) => {
-                    named.insert(value, gpu.buffer(name, bytes, storage).await?);
+                    named.insert(value, gpu.buffer(name, bytes, STORAGE).await?);
                 }
                 Origin::State(name) => {
-                    if !states.contains_key(name) {
-                        check_binding(gpu, name, &info.ty)?;
-                        states.insert(name.clone(), gpu.buffer(name, bytes, storage).await?);
-                    }
+                    create_state(gpu, states, name, &info.ty).await?;
                     named.insert(value, states[name].clone());
                 }
                 Origin::Weight(_) | Origin::Stack(_) | Origin::Node(_) => {}
@@ -316,7 +308,7 @@ impl Memory {
         let mut scratch = Vec::new();
         for (index, bytes) in scratch_sizes(dispatches) {
             debug_assert_eq!(index, scratch.len());
-            scratch.push(gpu.buffer("scratch", bytes, storage).await?);
+            scratch.push(gpu.buffer("scratch", bytes, STORAGE).await?);
         }
         Ok(Self { slots, slot_buffers, named, scratch })
     }
@@ -357,19 +349,6 @@ impl Memory {
             Origin::Input(_) | Origin::State(_) => Ok(&self.named[&value]),
         }
     }
-}
-
-/// States are bound whole: refuses a cache larger than a binding before anything is allocated for it.
-fn check_binding(gpu: &Gpu, name: &str, ty: &Type) -> Result<(), EngineError> {
-    // The device's own limit, whatever role it plays.
-    let limit = gpu.device.limits().max_storage_buffer_binding_size;
-    let bytes = value_bytes(ty);
-    if bytes <= limit {
-        return Ok(());
-    }
-    let slots = ty.shape.dims().first().copied().unwrap_or(1) as u64;
-    let fits = limit / bytes.div_ceil(slots.max(1));
-    Err(EngineError::CacheTooLarge { name: name.into(), bytes, limit, fits })
 }
 
 /// The dispatches of a graph for a device with these facts; no device is needed.

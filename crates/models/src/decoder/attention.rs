@@ -214,13 +214,30 @@ fn new_kv(b: &mut Build<'_>, raw: &[Slice], rope: Value) -> NewKv {
 
 /// The KV caches a layer reads: a ring buffer for sliding layers, the whole context for global ones, or the paged pool.
 fn caches(b: &mut Build<'_>, layer: &Layer, pass: &Pass) -> (Value, Value) {
+    let ty = cache_type(layer, pass);
+    let [k, v] = cache_names(layer.donor);
+    (b.graph.state(k, ty.clone()), b.graph.state(v, ty))
+}
+
+fn cache_names(layer: usize) -> [String; 2] {
+    [format!("k.{layer}"), format!("v.{layer}")]
+}
+
+fn cache_type(layer: &Layer, pass: &Pass) -> Type {
     let slots = match (&pass.pool, layer.kind) {
         (Some(pool), kind) => pool.of(kind).pages * pool.page,
         (None, Kind::Sliding) => pass.ring,
         (None, Kind::Global) => pass.context,
     };
-    let ty = Type::cache(pass.cache, [slots, layer.kv_heads, layer.head]);
-    let k = b.graph.state(format!("k.{}", layer.donor), ty.clone());
-    let v = b.graph.state(format!("v.{}", layer.donor), ty);
-    (k, v)
+    Type::cache(pass.cache, [slots, layer.kv_heads, layer.head])
+}
+
+/// The KV caches of a pass: the name of each state, the kind of its layer and its type `[slots, heads, head]`.
+pub fn kv_caches(config: &Config, pass: &Pass) -> Vec<(String, Kind, Type)> {
+    let owners = config.layers.iter().filter(|layer| layer.owns_cache());
+    let both = owners.flat_map(|layer| {
+        let ty = cache_type(layer, pass);
+        cache_names(layer.index).map(|name| (name, layer.kind, ty.clone()))
+    });
+    both.collect()
 }

@@ -10,6 +10,7 @@ mod pool;
 mod segment;
 mod train;
 
+pub use attention::kv_caches;
 pub use config::{Config, Experts, Kind, Layer, PerLayer, Rope};
 pub use expected::{MATRICES, ROPE_FACTORS, ROUTED};
 pub use graph::{Decoder, Inputs, Pass, PassInput, PassOutput, adapted_decoder, decoder};
