@@ -44,6 +44,11 @@ pub enum RuntimeError {
     /// An adapter cannot be used.
     #[error(transparent)]
     Adapter(#[from] AdapterError),
+    /// A scheduler's passes do not compute what the session's do.
+    #[error(
+        "the session has another model, context or cache format than the scheduler it was to join; make both with the same options"
+    )]
+    OtherSessions,
     /// The adapters are attached to another model.
     #[error("these adapters are attached to another model; attach them to this one")]
     OtherModelsAdapters,
@@ -247,7 +252,7 @@ impl RuntimeError {
             Self::Dimensions { .. } => "bad_options",
             Self::Engine(error) => engine_code(error),
             Self::Chat(_) => "bad_conversation",
-            Self::Sampling(_) | Self::EndlessThoughts => "bad_options",
+            Self::Sampling(_) | Self::EndlessThoughts | Self::OtherSessions => "bad_options",
             Self::Media(_) | Self::ImageTooLong { .. } | Self::BlockTooLong { .. } => "bad_media",
             Self::Placeholders { .. }
             | Self::SoftTokenOrder { .. }

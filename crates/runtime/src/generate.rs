@@ -145,6 +145,27 @@ impl<'s> Generation<'s> {
         Ok(Self { session, completion })
     }
 
+    /// Continues a completion that [`Self::into_completion`] returned, in the session it was begun in.
+    pub fn resume(session: &'s mut Session, completion: Completion) -> Self {
+        Self { session, completion }
+    }
+
+    /// The state of the completion, without the session: to continue it later, or in a scheduler ([`crate::Scheduler::join`]).
+    pub fn into_completion(self) -> Completion {
+        self.completion
+    }
+
+    /// Runs the remaining prefill until `each`, which receives the number of processed tokens, returns false; returns whether it is done.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn prefill_while(
+        &mut self,
+        each: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<bool, RuntimeError> {
+        self.session.prefill(each).await
+    }
+
     /// Runs the remaining prefill. `each` receives the number of processed tokens and cancels by returning false. [`Self::next`] runs it
     /// too; call this to show or time the prefill.
     ///

@@ -76,6 +76,16 @@ impl SequencePages {
     pub(crate) fn table(&self, kind: usize) -> Vec<u32> {
         self.tables[kind].words()
     }
+
+    /// The slot of a position in the pool of layers of a kind; pages hold `page` tokens.
+    pub(crate) fn slot(&self, kind: usize, position: usize, page: usize) -> usize {
+        self.tables[kind].page(position / page) as usize * page + position % page
+    }
+
+    /// The oldest position that sliding layers still hold.
+    pub(crate) fn oldest(&self, page: usize) -> usize {
+        self.tables[1].oldest() * page
+    }
 }
 
 impl KvPool {

@@ -11,12 +11,14 @@ mod passes;
 mod prefill;
 mod request;
 mod running;
+mod sessions;
 
 use std::collections::VecDeque;
 
 use rullama_engine::gpu::{Fence, profile::Table};
 
 pub use request::{Progress, Request, RequestId, SchedulerOptions, SchedulerStats, Update};
+pub use sessions::Returned;
 
 use crate::{
     error::RuntimeError,
@@ -54,6 +56,10 @@ pub struct Scheduler {
     prefilled: u64,
     /// The last prefill pass, where nothing else has waited for the device since.
     under_way: Option<Fence>,
+    /// Sessions of requests that have ended.
+    returned: Vec<(RequestId, Returned)>,
+    /// Decode passes so far.
+    decode_passes: u64,
 }
 
 impl Scheduler {
@@ -75,6 +81,8 @@ impl Scheduler {
             next_id: 0,
             prefilled: 0,
             under_way: None,
+            returned: Vec::new(),
+            decode_passes: 0,
         })
     }
 
@@ -131,6 +139,7 @@ impl Scheduler {
             pages_used,
             pages,
             gpu_bytes: self.gpu_bytes(),
+            decode_passes: self.decode_passes,
         }
     }
 
@@ -182,10 +191,14 @@ impl Scheduler {
         if self.queue.len() >= self.options.queue {
             return Err(RuntimeError::QueueFull { waiting: self.queue.len() });
         }
-        self.next_id += 1;
-        let id = RequestId(self.next_id);
-        self.queue.push_back(Waiting { id, content, most, completion, adapters });
+        let id = self.next_id();
+        self.queue.push_back(Waiting { id, content, most, completion, adapters, home: None });
         Ok(id)
+    }
+
+    fn next_id(&mut self) -> RequestId {
+        self.next_id += 1;
+        RequestId(self.next_id)
     }
 
     /// The tokens of a prompt with its images and audio, whose blocks the sliding windows have room for.
@@ -212,7 +225,8 @@ impl Scheduler {
     pub fn cancel(&mut self, id: RequestId) -> bool {
         let queued = self.queue.iter().position(|waiting| waiting.id == id);
         if let Some(waiting) = queued.and_then(|index| self.queue.remove(index)) {
-            self.tell_cancelled(id, waiting.completion);
+            let completion = self.drop_waiting(waiting);
+            self.tell_cancelled(id, completion);
             return true;
         }
         let Some(index) = self.running.iter().position(|running| running.id == id) else {
@@ -240,6 +254,7 @@ impl Scheduler {
     }
 
     async fn work(&mut self, sink: &mut Sink<'_>) -> Result<(), RuntimeError> {
+        self.copy_sessions(sink).await?;
         let prefilled = self.prefill_chunk(sink).await?;
         if self.decode(sink).await? {
             self.under_way = None;
@@ -262,6 +277,7 @@ impl Scheduler {
                 // The pool has become smaller since.
                 if let Some(waiting) = self.queue.pop_front() {
                     self.updates.push((waiting.id, Update::failed(error)));
+                    self.drop_waiting(waiting);
                 }
                 continue;
             }
@@ -269,13 +285,20 @@ impl Scheduler {
             let Some(mut pages) = self.pool.admit(first.most) else { return };
             let Some(waiting) = self.queue.pop_front() else { return };
             self.free_slots.pop();
-            let Waiting { id, content, most, mut completion, adapters } = waiting;
+            let Waiting { id, content, most, mut completion, adapters, home } = waiting;
             let adapter = self.passes.adapter_id(adapters.as_ref());
-            let filled = self.pool.reuse(&mut pages, content.key(adapter, content.tokens.len()));
-            completion.set_cached(filled);
+            let filled = match &home {
+                Some(home) => home.session.cached(),
+                None => {
+                    let key = content.key(adapter, content.tokens.len());
+                    let filled = self.pool.reuse(&mut pages, key);
+                    completion.set_cached(filled);
+                    filled
+                }
+            };
             self.updates.push((id, Update::Admitted { cached_tokens: filled }));
             let running = Running {
-                prompt_tokens: content.tokens.len(),
+                prompt_tokens: completion.prompt_tokens(),
                 cached_tokens: filled,
                 in_flight: 0,
                 sampling: None,
@@ -288,6 +311,7 @@ impl Scheduler {
                 adapters,
                 adapter,
                 slot,
+                home,
             };
             self.running.push(running);
         }
@@ -300,7 +324,10 @@ impl Scheduler {
 
     /// Frees a request's memory. Passes in flight may still write to its pages; the next owner of a page writes it after them.
     fn remove(&mut self, index: usize) -> Completion {
-        let Running { pages, completion, adapter, slot, .. } = self.running.remove(index);
+        let mut running = self.running.remove(index);
+        self.copy_back(&mut running);
+        let Running { id, pages, completion, adapter, slot, home, .. } = running;
+        self.give_back(id, home);
         self.pool.release(pages);
         self.free_slots.push(slot);
         let used = self.running.iter().any(|running| running.adapter == adapter);
@@ -311,6 +338,12 @@ impl Scheduler {
             self.rounds.clear();
         }
         completion
+    }
+
+    /// Ends a request that has no memory.
+    fn drop_waiting(&mut self, waiting: Waiting) -> Completion {
+        self.give_back(waiting.id, waiting.home);
+        waiting.completion
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod draft;
 mod gain;
+mod lend;
 mod lookup;
 mod measure;
 mod plans;
@@ -21,6 +22,7 @@ use rullama_engine::executor::{Memory, Results};
 use rullama_models::decoder::{Config, Decoder, Pass, adapted_decoder};
 
 pub use draft::{DEFAULT_DRAFTS, DraftCounts, DraftOptions, DraftSource, DraftTrace, MAX_DRAFTS};
+pub use lend::BatchKey;
 pub(crate) use lookup::look_up;
 pub(crate) use plans::SHORT_CONTEXT;
 pub(crate) use prepared::PreparedPass;

@@ -139,6 +139,16 @@ impl Completion {
         self.cached_tokens = tokens;
     }
 
+    /// Tokens of the prompt.
+    pub(crate) fn prompt_tokens(&self) -> usize {
+        self.prompt_tokens
+    }
+
+    /// Most tokens of the completion; negative for as many as the context holds.
+    pub(crate) fn num_predict(&self) -> i32 {
+        self.options.num_predict
+    }
+
     /// Where the next token comes from; `None` after the end.
     pub fn next_token(&mut self) -> Option<NextToken> {
         if self.ended {

@@ -119,6 +119,16 @@ impl BlockTable {
         self.entries.into_iter().flatten().for_each(|page| pages.release(page));
     }
 
+    /// The page with this number in the sequence, which holds it.
+    pub(super) fn page(&self, number: usize) -> u32 {
+        self.entries[number % self.entries.len()].unwrap_or(0)
+    }
+
+    /// The number of the oldest page that is still held.
+    pub(super) fn oldest(&self) -> usize {
+        self.covered.saturating_sub(self.entries.len())
+    }
+
     /// As kernels read it; entries without a page are never read.
     pub(super) fn words(&self) -> Vec<u32> {
         self.entries.iter().map(|page| page.unwrap_or(0)).collect()

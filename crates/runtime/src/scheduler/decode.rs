@@ -67,6 +67,7 @@ impl Scheduler {
                 match self.queue_pass(group, &members, &drafts).await {
                     Ok(results) => {
                         self.count_in_flight(&members, drafts.is_empty());
+                        self.decode_passes += 1;
                         round.push(Queued { ids, drafts, results });
                     }
                     Err(error) if is_out_of_memory(&error) && !drafts.is_empty() => {
@@ -201,6 +202,9 @@ impl Scheduler {
                 continue;
             }
             running.in_flight -= 1;
+            if let Some(home) = running.home.as_mut().filter(|_| ids.len() > 1) {
+                home.batched_tokens += 1;
+            }
             let chosen = match data {
                 Some(Data::U32(tokens)) => {
                     Ok(tokens[row..row + accepted(drafts, &tokens[row..])].to_vec())

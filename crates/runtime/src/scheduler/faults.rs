@@ -53,23 +53,32 @@ impl Scheduler {
     /// If the options are impossible for the model.
     pub fn restart(&mut self, model: &Model) -> Result<(), RuntimeError> {
         let passes = Passes::new(model, &self.options)?;
-        for running in self.running.drain(..) {
-            self.updates.push((running.id, Update::failed(EngineError::DeviceLost.into())));
+        let lost = || Update::failed(EngineError::DeviceLost.into());
+        for running in std::mem::take(&mut self.running) {
+            self.updates.push((running.id, lost()));
+            self.give_back(running.id, running.home);
         }
         self.use_passes(passes);
-        let (failed, kept) = std::mem::take(&mut self.queue)
-            .into_iter()
-            .partition(|waiting: &Waiting| waiting.adapters.is_some());
-        self.queue = kept;
-        for waiting in failed {
-            let failed = Update::failed(RuntimeError::OtherModelsAdapters);
+        for waiting in std::mem::take(&mut self.queue) {
+            let failed = match &waiting {
+                // Its caches are lost with the device.
+                Waiting { home: Some(_), .. } => lost(),
+                Waiting { adapters: Some(_), .. } => {
+                    Update::failed(RuntimeError::OtherModelsAdapters)
+                }
+                _ => {
+                    self.queue.push_back(waiting);
+                    continue;
+                }
+            };
             self.updates.push((waiting.id, failed));
+            self.drop_waiting(waiting);
         }
         Ok(())
     }
 
     /// Begins anew with these passes; no request runs.
-    fn use_passes(&mut self, passes: Passes) {
+    pub(super) fn use_passes(&mut self, passes: Passes) {
         self.pool = KvPool::new(passes.shape(), passes.model().config().window);
         self.free_slots = passes.slots();
         self.passes = passes;

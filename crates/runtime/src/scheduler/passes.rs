@@ -5,11 +5,11 @@ use std::{collections::HashMap, ops::Range};
 use rullama_engine::{
     executor::{Device, Memory, Results},
     gpu::{Fence, profile::Table},
-    graph::Step,
+    graph::{Step, Type},
     ops::{Draw, GatherTokens, Sequences},
 };
 use rullama_models::decoder::{
-    Inputs, Kind, Pass, PassInput, PassOutput, PoolPages, PoolShape, adapted_decoder,
+    Inputs, Kind, Pass, PassInput, PassOutput, PoolPages, PoolShape, adapted_decoder, kv_caches,
 };
 
 use super::{SchedulerOptions, running::Content};
@@ -19,8 +19,8 @@ use crate::{
     kv_pool::{KINDS, SequencePages},
     model::Model,
     session::{
-        DEFAULT_CONTEXT, MAX_IN_FLIGHT, PreparedPass, SHORT_CONTEXT, chunk, feeds_itself, is_soft,
-        sees_blocks,
+        BatchKey, DEFAULT_CONTEXT, MAX_IN_FLIGHT, PreparedPass, SHORT_CONTEXT, chunk, feeds_itself,
+        is_soft, sees_blocks,
     },
 };
 
@@ -176,6 +176,34 @@ impl Passes {
 
     pub(super) fn fence(&self) -> Result<Option<Fence>, RuntimeError> {
         Ok(self.model.0.weights.fence()?)
+    }
+
+    /// What sessions have in common whose passes compute what these compute.
+    pub(super) fn batch_key(&self) -> BatchKey {
+        BatchKey::new(self.context, self.options.cache, self.chunk, &self.suppress)
+    }
+
+    /// Names, layer kinds and types of the KV pool's states.
+    pub(super) fn kv_caches(&self) -> Vec<(String, Kind, Type)> {
+        let output = PassOutput::Caches;
+        let key = Key { adapter: NO_ADAPTER, output, tokens: 1, is_short: false, has_soft: false };
+        kv_caches(self.model.config(), &self.pass(key))
+    }
+
+    /// Creates the KV pool, if no graph has done so.
+    ///
+    /// # Errors
+    /// If memory runs out.
+    pub(super) async fn create_pool(&mut self) -> Result<(), RuntimeError> {
+        for (name, _, ty) in self.kv_caches() {
+            self.memory.create(&name, &ty).await?;
+        }
+        Ok(())
+    }
+
+    /// The states.
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// The number of a request's adapters.

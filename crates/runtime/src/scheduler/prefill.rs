@@ -34,8 +34,9 @@ impl Scheduler {
             .prefill(running.adapter, chunk, &running.content, range, &running.pages)
             .await?;
         running.filled = end;
-        // Only what every prompt with this beginning would compute in the same passes is shared, so that sharing changes no bit.
-        if chunk.is_full && self.options.keep_prefixes {
+        // Only what every prompt with this beginning would compute in the same passes is shared, so that sharing changes no bit: a session
+        // may have computed its beginning otherwise.
+        if chunk.is_full && self.options.keep_prefixes && running.home.is_none() {
             self.pool.keep_prefix(&running.pages, running.content.key(running.adapter, end));
         }
         Ok(())

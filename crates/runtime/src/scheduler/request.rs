@@ -106,6 +106,8 @@ pub struct SchedulerStats {
     pub pages: usize,
     /// Bytes of the KV pool and of activations on the GPU.
     pub gpu_bytes: u64,
+    /// Decode passes so far, each with a token of one or more requests.
+    pub decode_passes: u64,
 }
 
 /// How far a request is.

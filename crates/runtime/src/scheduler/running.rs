@@ -1,6 +1,9 @@
 //! Requests that a scheduler holds.
 
-use super::request::{Progress, RequestId};
+use super::{
+    request::{Progress, RequestId},
+    sessions::Home,
+};
 use crate::{
     adapters::Adapters,
     generate::Completion,
@@ -38,6 +41,8 @@ pub(super) struct Waiting {
     pub(super) most: usize,
     pub(super) completion: Completion,
     pub(super) adapters: Option<Adapters>,
+    /// The session it continues.
+    pub(super) home: Option<Box<Home>>,
 }
 
 /// A request with memory.
@@ -63,6 +68,8 @@ pub(super) struct Running {
     pub(super) adapter: u64,
     /// Where the device keeps its latest token.
     pub(super) slot: u32,
+    /// The session it continues.
+    pub(super) home: Option<Box<Home>>,
 }
 
 impl Running {
@@ -85,9 +92,12 @@ impl Running {
         }
     }
 
-    /// The request as it was before it had memory: nothing of it has been computed.
+    /// The request without its memory: what the KV pool holds of it has been computed before or is in its session.
     pub(super) fn into_waiting(self) -> (Waiting, SequencePages) {
-        let Self { id, content, most, completion, adapters, pages, .. } = self;
-        (Waiting { id, content, most, completion, adapters }, pages)
+        let Self { id, content, most, completion, adapters, pages, mut home, .. } = self;
+        if let Some(home) = &mut home {
+            home.is_copied = false;
+        }
+        (Waiting { id, content, most, completion, adapters, home }, pages)
     }
 }

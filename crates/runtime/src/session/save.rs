@@ -92,7 +92,8 @@ impl Session {
             }
         }
         session.extend(&tokens)?;
-        if filled > tokens.len() || written < filled || written > session.context {
+        let most = session.context.saturating_add(session.ring);
+        if filled > tokens.len() || written < filled || written > most {
             return Err(DAMAGED);
         }
         let parts: Vec<(String, Type)> = session.cache_types();

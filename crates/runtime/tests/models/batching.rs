@@ -38,7 +38,7 @@ pub(crate) struct Ask {
 }
 
 impl Ask {
-    fn prompt(&self) -> Prompt {
+    pub(crate) fn prompt(&self) -> Prompt {
         Prompt { media: self.media.clone(), ..Prompt::tokens(self.tokens.clone()) }
     }
 }
@@ -68,7 +68,7 @@ pub(crate) fn medium(random: &mut Random, width: usize, count: usize) -> Media {
 }
 
 /// A random request, some with an image or a recording: greedy, drawn, or chosen by the host (penalties, log-probabilities, JSON); a third of them begin with the same tokens.
-fn ask(random: &mut Random, (vocabulary, width): (usize, usize)) -> Ask {
+pub(crate) fn ask(random: &mut Random, (vocabulary, width): (usize, usize)) -> Ask {
     let length = 1 + random.below(90);
     let shared = random.below(3) == 0;
     let token = |random: &mut Random| (4 + random.below(vocabulary.min(200) - 4)) as u32;
@@ -111,7 +111,7 @@ fn ask(random: &mut Random, (vocabulary, width): (usize, usize)) -> Ask {
     }
 }
 
-fn form(model: &Model) -> JsonFormat {
+pub(crate) fn form(model: &Model) -> JsonFormat {
     JsonFormat::object(model.tokenizer().expect("words")).expect("a form")
 }
 

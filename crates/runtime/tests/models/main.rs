@@ -9,6 +9,7 @@ mod batching;
 mod batching_faults;
 #[cfg(feature = "json")]
 mod batching_rows;
+mod batching_sessions;
 mod changed;
 mod chunks;
 mod counts;
