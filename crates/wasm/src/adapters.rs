@@ -82,13 +82,19 @@ impl Library {
         if wanted.is_empty() {
             return Ok(None);
         }
-        let found = self.0.loaded.borrow().iter().position(|(choices, _)| *choices == wanted);
-        let (wanted, loaded) = match found {
-            Some(index) => self.0.loaded.borrow_mut().remove(index),
+        let kept = |wanted: &[Choice]| {
+            let mut loaded = self.0.loaded.borrow_mut();
+            let found = loaded.iter().position(|(choices, _)| choices == wanted)?;
+            Some(loaded.remove(found).1)
+        };
+        let loaded = match kept(&wanted) {
+            Some(loaded) => loaded,
             None => {
                 let all: Vec<(&Adapter, f32)> =
                     adapters.iter().map(|(adapter, weight)| (&**adapter, *weight)).collect();
-                (wanted, model.attach(&all, FactorType::F16).await?)
+                let attached = model.attach(&all, FactorType::F16).await?;
+                // Another reply may have loaded it meanwhile; replies in one pass share it.
+                kept(&wanted).unwrap_or(attached)
             }
         };
         let mut kept = self.0.loaded.borrow_mut();

@@ -23,7 +23,8 @@ use crate::{
     header::{Header, LoadProgress},
     model::{Facts, decoded, encoded},
     options::{Load, SessionRequest, parse},
-    session::{Script, now, seeded},
+    reply::Script,
+    session::{now, seeded},
     source::Thrown,
 };
 
@@ -207,7 +208,7 @@ impl Denoising {
         let (steps, total) = (options.denoise.schedule.steps, prompt.tokens.len());
         let context = session.context();
         let tokenizer = self.model.tokenizer()?;
-        let mut script = Script::new(each);
+        let mut script = Script::new(each.clone());
         let mut times = Times { start, first: None, end: start };
         let mut writing = Writing::begin(session, &self.model, &prompt, options).await?;
         script.emit(&json!({ "type": "prefill", "done": total, "total": total }));

@@ -32,6 +32,13 @@ pub(crate) enum Failure {
     Training(TrainError),
 }
 
+impl Failure {
+    /// An error that several replies have.
+    pub(crate) fn shared(error: &RuntimeError) -> Self {
+        Self::Script(runtime_error(error))
+    }
+}
+
 impl<E: Into<RuntimeError>> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Runtime(error.into())

@@ -1,6 +1,7 @@
 //! JavaScript bindings: conversions only, no logic. Plain data is passed as JSON text, as in the client's `types.ts`.
 
 mod adapters;
+mod batch;
 mod bench;
 mod constraint;
 mod denoise;
@@ -16,6 +17,7 @@ mod metadata;
 mod model;
 mod options;
 mod panic;
+mod reply;
 mod session;
 mod source;
 mod suite;

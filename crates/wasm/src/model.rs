@@ -23,6 +23,7 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
     adapters::Library,
+    batch::Batch,
     device::Device,
     error::Failure,
     header::{Header, LoadProgress, open_model},
@@ -44,6 +45,7 @@ pub struct Model {
     thrown: Thrown,
     memory: MediaCache,
     pub(crate) adapters: Library,
+    batch: Batch,
 }
 
 /// Description of a model from its header and the parameters of its name.
@@ -185,7 +187,8 @@ impl Model {
             let memory = MediaCache::new(&inner);
             let (cache, thrown) = (options.cache, thrown.clone());
             let (adapters, drafts) = (Library::default(), RefCell::default());
-            Ok(Self { inner, drafts, facts, context, cache, thrown, memory, adapters })
+            let batch = Batch::default();
+            Ok(Self { inner, drafts, facts, context, cache, thrown, memory, adapters, batch })
         };
         Ok(load.await.map_err(|failure: Failure| thrown.or(failure))?)
     }
@@ -208,6 +211,7 @@ impl Model {
             memory: self.memory.clone(),
             drafts,
             adapters: self.adapters.clone(),
+            batch: self.batch.clone(),
         };
         Ok(Session::new(session, self.facts.defaults.clone(), shared))
     }

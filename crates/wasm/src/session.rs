@@ -6,7 +6,7 @@ use js_sys::Function;
 use rullama_chat::{Conversation, Message, ReplyPrefix, Tool};
 use rullama_runtime::{
     Model,
-    generate::{ChatOptions, Done, Generation, Prompt, prompt_with},
+    generate::{ChatOptions, Completion, Generation, Prompt, prompt_with},
     options::{SamplingOptions, resolve_seed},
     sampling::SamplingError,
     session::DraftOptions,
@@ -17,12 +17,14 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
     adapters::{Choice, Library},
+    batch::Batch,
     constraint::{PageConstraint, TokenConstraint},
     draft::drafted,
     error::Failure,
-    events::{self, Times},
+    events,
     media::MediaCache,
     options::parse,
+    reply::{Reply, Script},
     source::Thrown,
 };
 
@@ -44,6 +46,7 @@ pub struct Session {
     memory: MediaCache,
     drafts: Option<DraftOptions>,
     adapters: Library,
+    batch: Batch,
 }
 
 /// What a session shares with its model.
@@ -52,6 +55,7 @@ pub(crate) struct SessionContext {
     pub(crate) memory: MediaCache,
     pub(crate) drafts: Option<DraftOptions>,
     pub(crate) adapters: Library,
+    pub(crate) batch: Batch,
 }
 
 /// A request to generate. One of `messages`, `text` and `ids` is given.
@@ -104,9 +108,9 @@ impl Session {
         shared: SessionContext,
     ) -> Self {
         let model = session.model().clone();
-        let SessionContext { thrown, memory, drafts, adapters } = shared;
+        let SessionContext { thrown, memory, drafts, adapters, batch } = shared;
         let inner = RefCell::new(Some(session));
-        Self { inner, model, defaults, thrown, memory, drafts, adapters }
+        Self { inner, model, defaults, thrown, memory, drafts, adapters, batch }
     }
 
     /// The session, for one call.
@@ -142,7 +146,15 @@ impl Session {
         constraint: Option<TokenConstraint>,
     ) -> Result<(), JsValue> {
         let mut session = self.take()?;
-        let outcome = self.run(&mut session, &request, &each, constraint).await;
+        let begun = self.begin(&mut session, &request, constraint).await;
+        let outcome = match begun {
+            Ok(begun) => {
+                let (returned, outcome) = self.run(session, begun, Script::new(each)).await;
+                session = returned;
+                outcome
+            }
+            Err(failure) => Err(failure),
+        };
         self.put(session);
         Ok(outcome.map_err(|failure| self.thrown.or(failure))?)
     }
@@ -188,14 +200,23 @@ impl Session {
     }
 }
 
+/// A reply before its first token.
+struct Begun {
+    completion: Completion,
+    prompt_tokens: usize,
+    seed: u32,
+    /// Milliseconds.
+    start: f64,
+}
+
 impl Session {
-    async fn run(
+    /// Reads a request and gives the session its prompt.
+    async fn begin(
         &self,
         session: &mut rullama_runtime::Session,
         request: &str,
-        each: &Function,
         constraint: Option<TokenConstraint>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Begun, Failure> {
         let start = now();
         let mut request: Request = parse(request)?;
         let (options, seed) = seeded(&self.defaults, &request.options)?;
@@ -204,89 +225,38 @@ impl Session {
         if session.adapters() != adapters.as_ref() {
             session.set_adapters(adapters.as_ref())?;
         }
-        let mut script = Script::new(each);
-        let context = session.context();
-        let drafts = session.draft_counts();
-        let mut times = Times { start, first: None, end: start };
-        let done = {
-            let mut generation = match constraint {
-                None => Generation::new(session, &self.model, &prompt, &options, seed)?,
-                Some(constraint) => {
-                    let constraint = Box::new(PageConstraint::new(constraint));
-                    let model = &self.model;
-                    Generation::constrained(session, model, &prompt, &options, seed, constraint)?
-                }
-            };
-            self.events(&mut generation, prompt.tokens.len(), &mut script, &mut times).await?
+        let model = &self.model;
+        let generation = match constraint {
+            None => Generation::new(session, model, &prompt, &options, seed)?,
+            Some(constraint) => {
+                let constraint = Box::new(PageConstraint::new(constraint));
+                Generation::constrained(session, model, &prompt, &options, seed, constraint)?
+            }
         };
-        if let Some(done) = done.filter(|_| script.thrown.is_none()) {
-            let used = session.tokens().len();
-            let mut event = events::done(&done, times, seed, (used, context));
+        let completion = generation.into_completion();
+        Ok(Begun { completion, prompt_tokens: prompt.tokens.len(), seed, start })
+    }
+
+    /// Generates a reply, alone or with those of other sessions, and reports its events.
+    async fn run(
+        &self,
+        session: rullama_runtime::Session,
+        begun: Begun,
+        script: Script,
+    ) -> (rullama_runtime::Session, Result<(), Failure>) {
+        let Begun { completion, prompt_tokens, seed, start } = begun;
+        let drafts = session.draft_counts();
+        let reply = Reply::new(&self.model, script, prompt_tokens, start);
+        let (session, mut reply) = self.batch.run(session, completion, reply).await;
+        if let Some(done) = reply.done.take() {
+            let used = (session.tokens().len(), session.context());
+            let mut event = events::done(&done, reply.times, seed, used);
+            event["usage"]["batchedTokens"] = json!(reply.batched_tokens);
             if let Some(drafted) = drafted(drafts, session.draft_counts()) {
                 event["usage"]["drafts"] = drafted;
             }
-            script.emit(&event);
+            reply.script.emit(&event);
         }
-        script.outcome()
-    }
-
-    /// Generates a reply and reports all events but the last.
-    async fn events(
-        &self,
-        generation: &mut Generation<'_>,
-        total: usize,
-        script: &mut Script<'_>,
-        times: &mut Times,
-    ) -> Result<Option<Done>, Failure> {
-        let tokenizer = self.model.tokenizer()?;
-        let mut report =
-            |done| script.emit(&json!({ "type": "prefill", "done": done, "total": total }));
-        generation.prefill(&mut |done| !report(done)).await?;
-        loop {
-            let more = generation.step().await?;
-            times.end = now();
-            times.first.get_or_insert(times.end);
-            while let Some(event) = generation.ready() {
-                match events::event(event, tokenizer) {
-                    Err(done) => return Ok(Some(done)),
-                    Ok(event) => {
-                        if script.emit(&event) {
-                            generation.cancel();
-                        }
-                    }
-                }
-            }
-            if !more {
-                return Ok(None);
-            }
-        }
-    }
-}
-
-/// A script's callback, and the error it threw.
-pub(crate) struct Script<'a> {
-    each: &'a Function,
-    thrown: Option<JsValue>,
-}
-
-impl<'a> Script<'a> {
-    pub(crate) fn new(each: &'a Function) -> Self {
-        Self { each, thrown: None }
-    }
-
-    /// The error the script threw, if any.
-    pub(crate) fn outcome(self) -> Result<(), Failure> {
-        self.thrown.map_or(Ok(()), |error| Err(Failure::Script(error)))
-    }
-
-    /// Reports an event; returns true if generation should end.
-    pub(crate) fn emit(&mut self, event: &Value) -> bool {
-        match self.each.call1(&JsValue::NULL, &event.to_string().into()) {
-            Ok(stop) => stop.is_truthy(),
-            Err(error) => {
-                self.thrown = Some(error);
-                true
-            }
-        }
+        (session, reply.outcome())
     }
 }
