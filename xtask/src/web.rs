@@ -77,6 +77,7 @@ pub(crate) fn in_browser() -> Result<()> {
 /// The longest end-to-end tests, with the last build.
 pub(crate) fn soak() -> Result<()> {
     let tests = [
+        "client/batch",
         "client/constraint",
         "client/lost",
         "client/memory",

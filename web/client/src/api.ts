@@ -36,7 +36,7 @@ import type {
   EncoderBench,
 } from "./types.js";
 
-/** A model on the GPU. Calls are queued: one answer at a time. */
+/** A model on the GPU. Answers of different conversations are made at the same time, in one pass; those of one conversation one after another. */
 export interface ModelApi {
   readonly info: ModelInfo;
   /**

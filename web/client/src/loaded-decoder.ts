@@ -12,9 +12,13 @@ import { benchEncoders } from "./encoder-bench.js";
 import type { BenchResult, GenerateEvent, MemoryReport, EncoderBench, Tool } from "./types.js";
 import type { Model, Session } from "./wasm/rullama.js";
 
+/** The encoders do one thing at a time; numbers are keys of sessions. */
+const ENCODERS = "encoders";
+
 export class LoadedDecoder extends LoadedGenerator<Model, Session> {
   readonly adapters: LoadedAdapters;
   readonly trainings: TrainingRuns;
+  protected override readonly isBatched = true;
   private attached = false;
   /** Grammars of constrained replies, once there was one. */
   private guidance: { constraints: Guidance; heap: () => number } | undefined;
@@ -84,7 +88,7 @@ export class LoadedDecoder extends LoadedGenerator<Model, Session> {
 
   /** Encodes an image or audio clip; requests name the result by its number. */
   encode(medium: PlainMedium, signal?: AbortSignal): Promise<number> {
-    return this.work(async () => {
+    const job = async () => {
       await this.attach();
       if (medium.kind === "audio") return this.model.encodeAudio(medium.samples, medium.channels, medium.rate);
       const encoding = this.model.encodeImage(medium.width, medium.height, medium.pixels, medium.tokens);
@@ -93,7 +97,8 @@ export class LoadedDecoder extends LoadedGenerator<Model, Session> {
         encoding,
         () => this.gone !== undefined || signal?.aborted === true,
       );
-    }, signal);
+    };
+    return this.share(job, ENCODERS, signal);
   }
 
   /** A projector is opened when something is to be encoded. */
@@ -105,15 +110,15 @@ export class LoadedDecoder extends LoadedGenerator<Model, Session> {
   }
 
   encodeVideo(images: number[], seconds: number[]): Promise<number> {
-    return this.work(async () => {
+    return this.share(async () => {
       const video = this.model.joinVideo(Uint32Array.from(images), Float64Array.from(seconds));
       for (const image of images) this.model.forget(image);
       return video;
-    });
+    }, ENCODERS);
   }
 
   freeEncoders(): Promise<void> {
-    return this.work(async () => this.model.freeEncoders());
+    return this.share(async () => this.model.freeEncoders(), ENCODERS);
   }
 
   forget(medium: number): void {
@@ -129,15 +134,15 @@ export class LoadedDecoder extends LoadedGenerator<Model, Session> {
   }
 
   tokens(session: number): Promise<Uint32Array> {
-    return this.work(async () => this.find(session).tokens());
+    return this.share(async () => this.find(session).tokens(), session);
   }
 
   save(session: number): Promise<Uint8Array> {
-    return this.work(() => this.find(session).save());
+    return this.share(() => this.find(session).save(), session);
   }
 
   restore(session: number, saved: Uint8Array): Promise<void> {
-    return this.work(() => this.find(session).restore(saved));
+    return this.share(() => this.find(session).restore(saved), session);
   }
 
   bench(request: BenchRequest, signal?: AbortSignal): Promise<BenchResult> {

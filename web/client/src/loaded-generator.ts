@@ -20,10 +20,10 @@ interface Answers {
   free(): void;
 }
 
-/** Passes events of the engine on; true ends the reply. */
+/** Passes events of the engine on; true ends the reply. An empty text only asks for that. */
 function eachOf(onEvent: (event: GenerateEvent) => void, signal?: AbortSignal): (event: string) => boolean {
   return (event) => {
-    onEvent(JSON.parse(event) as GenerateEvent);
+    if (event !== "") onEvent(JSON.parse(event) as GenerateEvent);
     return signal?.aborted ?? false;
   };
 }
@@ -41,11 +41,18 @@ export class LoadedGenerator<M extends Writes<S>, S extends Answers> extends OnD
   }
 
   async session(options: SessionOptions): Promise<number> {
-    return this.work(async () => {
-      const id = this.nextSession++;
-      this.sessions.set(id, this.model.session(JSON.stringify(options)));
-      return id;
-    });
+    return this.share(async () => this.open(options));
+  }
+
+  private open(options: SessionOptions): number {
+    const id = this.nextSession++;
+    this.sessions.set(id, this.model.session(JSON.stringify(options)));
+    return id;
+  }
+
+  private close(id: number): void {
+    this.sessions.get(id)?.free();
+    this.sessions.delete(id);
   }
 
   /** The conversation of a number; without one, that which the model keeps for itself. */
@@ -63,7 +70,27 @@ export class LoadedGenerator<M extends Writes<S>, S extends Answers> extends OnD
     signal?: AbortSignal,
   ): Promise<void> {
     const each = eachOf(onEvent, signal);
-    return this.work(() => this.generate(this.find(session), request, each), signal);
+    if (!this.isBatched) return this.work(() => this.generate(this.find(session), request, each), signal);
+    return this.share(() => this.answerNow(session, request, each), session, signal);
+  }
+
+  /** Whether several conversations are answered at the same time. */
+  protected readonly isBatched: boolean = false;
+  private isOwnBusy = false;
+
+  /** While the model's own conversation is answered, further requests without a conversation have one that ends with them. */
+  private async answerNow(
+    session: number | undefined,
+    request: AnswerRequest,
+    each: (event: string) => boolean,
+  ): Promise<void> {
+    if (session !== undefined) return this.generate(this.find(session), request, each);
+    if (this.isOwnBusy) {
+      const id = this.open({});
+      return this.generate(this.find(id), request, each).finally(() => this.close(id));
+    }
+    this.isOwnBusy = true;
+    return this.generate(this.find(undefined), request, each).finally(() => (this.isOwnBusy = false));
   }
 
   protected async generate(session: S, request: AnswerRequest, each: (event: string) => boolean): Promise<void> {
@@ -78,10 +105,7 @@ export class LoadedGenerator<M extends Writes<S>, S extends Answers> extends OnD
   }
 
   freeSession(id: number): Promise<void> {
-    return this.afterwards(async () => {
-      this.sessions.get(id)?.free();
-      this.sessions.delete(id);
-    });
+    return this.afterwards(async () => this.close(id), id);
   }
 
   async tokenize(text: string, special: boolean, bos: boolean): Promise<Uint32Array> {

@@ -60,26 +60,33 @@ export abstract class OnDevice {
 
   /** Work on the device, after what came before. */
   protected work<T>(job: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    return this.queue.run(async () => {
-      if (this.gone) throw this.gone;
-      let reject: (error: RullamaError) => void = () => {};
-      // Not `this.lost.then(…)`: a promise that lives as long as the model would keep every result that was raced against it.
-      const fails = new Promise<never>((_, fail) => (reject = fail));
-      this.underWay.add(reject);
-      try {
-        // A promise of the engine may never settle once its device is gone.
-        return await Promise.race([job(), fails]);
-      } catch (error) {
-        throw this.gone ?? rullamaError(error);
-      } finally {
-        this.underWay.delete(reject);
-      }
-    }, signal);
+    return this.queue.run(() => this.untilLost(job), signal);
   }
 
-  /** Something that needs no device, after what came before. */
-  protected afterwards<T>(job: () => Promise<T>): Promise<T> {
-    return this.queue.run(job);
+  /** Work that may run at the same time as other such work with other keys, or without one. */
+  protected share<T>(job: () => Promise<T>, key?: unknown, signal?: AbortSignal): Promise<T> {
+    return this.queue.share(() => this.untilLost(job), key, signal);
+  }
+
+  private async untilLost<T>(job: () => Promise<T>): Promise<T> {
+    if (this.gone) throw this.gone;
+    let reject: (error: RullamaError) => void = () => {};
+    // Not `this.lost.then(…)`: a promise that lives as long as the model would keep every result that was raced against it.
+    const fails = new Promise<never>((_, fail) => (reject = fail));
+    this.underWay.add(reject);
+    try {
+      // A promise of the engine may never settle once its device is gone.
+      return await Promise.race([job(), fails]);
+    } catch (error) {
+      throw this.gone ?? rullamaError(error);
+    } finally {
+      this.underWay.delete(reject);
+    }
+  }
+
+  /** Something that needs no device, after shared work of this key and what came before that. */
+  protected afterwards<T>(job: () => Promise<T>, key: unknown): Promise<T> {
+    return this.queue.share(job, key);
   }
 
   /** Frees everything, after what is under way. */

@@ -5,18 +5,19 @@ for (const thread of ["page", "worker"] satisfies Thread[]) {
   test(`abort, break and queueing in a ${thread}`, { tag: thread === "page" ? "@slow" : [] }, async ({ client }) => {
     const made = await client.evaluate(async (thread) => {
       const model = await sharedModel(thread);
+      const session = await model.session();
       const wishes = { temperature: 0, maxTokens: 400 };
       const order: string[] = [];
       const ask = async (name: string, options: import("../../client/src/types.js").GenerateOptions) => {
         let last;
-        for await (const event of model.complete("the cat", options)) {
+        for await (const event of session.complete("the cat", options)) {
           if (last === undefined) order.push(`${name} begins`);
           last = event;
         }
         order.push(`${name} ends`);
         return last?.type === "done" ? last : undefined;
       };
-      // The second waits for the first; the third is told not to come before it can begin.
+      // Of one conversation: the second waits for the first; the third is told not to come before it can begin.
       const controller = new AbortController();
       const first = ask("first", { ...wishes, maxTokens: 2 });
       const second = ask("second", { ...wishes, maxTokens: 1 });
@@ -25,7 +26,7 @@ for (const thread of ["page", "worker"] satisfies Thread[]) {
       const [one, two, three] = await Promise.all([first, second, third]);
       // A break ends the answer, and the next one begins behind it.
       let heard = 0;
-      for await (const event of model.complete("the cat", wishes)) {
+      for await (const event of session.complete("the cat", wishes)) {
         if (event.type === "text" && ++heard === 1) break;
       }
       const afterBreak = await ask("after", { ...wishes, maxTokens: 1 });
@@ -36,6 +37,7 @@ for (const thread of ["page", "worker"] satisfies Thread[]) {
         if (event.type === "text" && ++answered === 2) late.abort();
         if (event.type === "done") cancelled = event;
       }
+      await session.free();
       return { order, one, two, three, afterBreak, cancelled };
     }, thread);
     expect(made.order.filter((line) => !line.startsWith("third"))).toEqual([

@@ -1,8 +1,8 @@
-// A device that goes away in the middle of an answer.
+// A device that goes away in the middle of two answers.
 import { type Thread, expect, test } from "./fixtures.ts";
 
 for (const thread of ["page", "worker"] satisfies Thread[]) {
-  const name = `in a ${thread}: the answer fails, the model says so, and loading again helps`;
+  const name = `in a ${thread}: the answers fail, the model says so, and loading again helps`;
   test(name, { tag: thread === "page" ? "@slow" : [] }, async ({ client }) => {
     const made = await client.evaluate(async (thread) => {
       const model = await sharedModel(thread);
@@ -10,14 +10,18 @@ for (const thread of ["page", "worker"] satisfies Thread[]) {
       const destroy = () =>
         thread === "worker" ? channel.postMessage("destroy") : gpuWatch.devices.forEach((device) => device.destroy());
       let heard = 0;
-      let code = "none";
-      try {
-        for await (const event of model.complete("the cat", { temperature: 0, maxTokens: 400 })) {
-          if (event.type === "text" && ++heard === 2) destroy();
+      const ask = async (text: string): Promise<string> => {
+        try {
+          for await (const event of model.complete(text, { temperature: 0, maxTokens: 400 })) {
+            if (event.type === "text" && ++heard === 4) destroy();
+          }
+        } catch (error) {
+          return error instanceof rullama.DeviceLostError ? error.code : String(error);
         }
-      } catch (error) {
-        code = error instanceof rullama.DeviceLostError ? error.code : String(error);
-      }
+        return "none";
+      };
+      // Two in one pass: both fail.
+      const codes = await Promise.all([ask("the cat"), ask("a dog")]);
       const lost = await model.lost;
       const next = await model.memory().then(
         () => "none",
@@ -31,9 +35,9 @@ for (const thread of ["page", "worker"] satisfies Thread[]) {
         if (event.type === "done") finish = event.finish;
       }
       await session.free();
-      return { heard, code, lost: lost.message, next, finish };
+      return { heard, codes, lost: lost.message, next, finish };
     }, thread);
-    expect(made).toMatchObject({ code: "device_lost", next: "device_lost", finish: "length" });
+    expect(made).toMatchObject({ codes: ["device_lost", "device_lost"], next: "device_lost", finish: "length" });
     expect(made.lost).toContain("load the model again");
     expect(made.heard).toBeLessThan(300);
   });

@@ -136,6 +136,8 @@ export interface Usage {
   /** Tokens of the context in use, of so many. */
   contextUsed: number;
   context: number;
+  /** Of these answer tokens, those that were computed in one pass with tokens of other conversations. */
+  batchedTokens?: number;
   /** Of models that draft: tokens that were guessed, those that were right, and the runs that checked them. */
   drafts?: { runs: number; drafted: number; accepted: number };
   /** Of diffusion models: how many, and the steps they took together. */
