@@ -102,8 +102,7 @@ fn together(model: &Model, talks: &mut [Talk]) -> u64 {
     let mut scheduler = Scheduler::new(model, &options).expect("a scheduler");
     let mut ids: BTreeMap<RequestId, usize> = BTreeMap::new();
     for step in 0.. {
-        for index in 0..talks.len() {
-            let talk = &mut talks[index];
+        for (index, talk) in talks.iter_mut().enumerate() {
             if talk.ask.arrives != step {
                 continue;
             }
