@@ -97,7 +97,7 @@ impl Budget {
                 for item in value.try_iter()? {
                     items.push(self.element(item, level, &mut node)?);
                 }
-                node.set_object(Value::from(items));
+                node.set_object(&Value::from(items));
             }
             ObjectRepr::Map => {
                 let mut pairs = Vec::new();
@@ -105,7 +105,7 @@ impl Budget {
                     let key = self.element(key, level, &mut node)?;
                     pairs.push((key, self.element(item, level, &mut node)?));
                 }
-                node.set_object(pairs.into_iter().collect());
+                node.set_object(&pairs.into_iter().collect());
             }
             // A function.
             _ => return Ok(value),
@@ -170,7 +170,7 @@ struct Node {
 }
 
 impl Node {
-    fn set_object(&mut self, value: Value) {
+    fn set_object(&mut self, value: &Value) {
         if let Some(object) = value.as_object() {
             self.object = object.clone();
         }
