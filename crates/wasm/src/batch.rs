@@ -53,14 +53,20 @@ struct Member {
 
 /// Where a session and its reply arrive after the end.
 #[derive(Clone, Default)]
-struct Outcome(Rc<RefCell<(Option<(Session, Reply)>, Option<Waker>)>>);
+struct Outcome(Rc<RefCell<Slot>>);
+
+#[derive(Default)]
+struct Slot {
+    outcome: Option<(Session, Reply)>,
+    waker: Option<Waker>,
+}
 
 impl Outcome {
     fn set(&self, session: Session, reply: Reply) {
         let waker = {
             let mut slot = self.0.borrow_mut();
-            slot.0 = Some((session, reply));
-            slot.1.take()
+            slot.outcome = Some((session, reply));
+            slot.waker.take()
         };
         waker.into_iter().for_each(Waker::wake);
     }
@@ -68,10 +74,10 @@ impl Outcome {
     async fn get(self) -> (Session, Reply) {
         poll_fn(|context| {
             let mut slot = self.0.borrow_mut();
-            match slot.0.take() {
+            match slot.outcome.take() {
                 Some(outcome) => Poll::Ready(outcome),
                 None => {
-                    slot.1 = Some(context.waker().clone());
+                    slot.waker = Some(context.waker().clone());
                     Poll::Pending
                 }
             }

@@ -1,8 +1,6 @@
 //! Decode passes: a token for every request whose prompt is done. As in a session, passes are queued before the tokens of earlier ones are read:
 //! those that the device chooses stay there for the next pass.
 
-use std::collections::BTreeMap;
-
 use rullama_engine::{cpu::Data, executor::Results};
 use rullama_models::decoder::PassOutput;
 
@@ -38,6 +36,25 @@ struct Group {
 /// A request, and how its next token is chosen on the device.
 type Member = (RequestId, Option<DeviceSampling>);
 
+/// Requests by pass, in the order of passes. A few: a map would take more code than it saves time.
+#[derive(Debug, Default)]
+struct Groups(Vec<(Group, Vec<Member>)>);
+
+impl Groups {
+    fn members(&self, group: Group) -> &[Member] {
+        self.0.iter().find(|(known, _)| *known == group).map_or(&[], |(_, members)| members)
+    }
+
+    fn add(&mut self, group: Group, members: &[Member]) {
+        let found = self.0.binary_search_by_key(&group, |(known, _)| *known);
+        let index = found.unwrap_or_else(|index| {
+            self.0.insert(index, (group, Vec::new()));
+            index
+        });
+        self.0[index].1.extend(members);
+    }
+}
+
 impl Scheduler {
     /// Queues passes and takes the tokens of earlier ones; false if nothing was waited for.
     pub(super) async fn decode(&mut self, sink: &mut Sink<'_>) -> Result<bool, RuntimeError> {
@@ -55,7 +72,7 @@ impl Scheduler {
     /// Queues a pass for each group of requests; false if no request is ready for one.
     async fn queue_round(&mut self, sink: &mut Sink<'_>) -> Result<bool, RuntimeError> {
         let mut round = Vec::new();
-        for (group, members) in self.groups(sink)? {
+        for (group, members) in self.groups(sink)?.0 {
             let mut left: Vec<Vec<Member>> =
                 members.chunks(self.passes.most_rows()).rev().map(<[Member]>::to_vec).collect();
             while let Some(members) = left.pop() {
@@ -91,12 +108,9 @@ impl Scheduler {
     }
 
     /// Requests that can take a token now, by pass.
-    fn groups(
-        &mut self,
-        sink: &mut Sink<'_>,
-    ) -> Result<BTreeMap<Group, Vec<Member>>, RuntimeError> {
+    fn groups(&mut self, sink: &mut Sink<'_>) -> Result<Groups, RuntimeError> {
         let (context, in_flight) = (self.context(), self.most_in_flight());
-        let mut groups: BTreeMap<Group, Vec<Member>> = BTreeMap::new();
+        let mut groups = Groups::default();
         let mut panicked = Vec::new();
         for running in &mut self.running {
             let sampling = match guarded(|| Ok(next(running, context, in_flight))) {
@@ -110,7 +124,7 @@ impl Scheduler {
             let on_device = sampling.is_some();
             let is_short = on_device && self.passes.is_short(running.position());
             let group = Group { on_device, adapter: running.adapter, is_short };
-            groups.entry(group).or_default().push((running.id, sampling));
+            groups.add(group, &[(running.id, sampling)]);
         }
         for (id, error) in panicked {
             self.fail(&[id], error, sink)?;
@@ -295,16 +309,16 @@ impl Group {
 
 /// Where passes of more than 8 rows need not be batch-invariant: short and long contexts that fill such a pass together share it, so that weights
 /// are read once for both.
-fn merged(groups: &BTreeMap<Group, Vec<Member>>) -> BTreeMap<Group, Vec<Member>> {
-    let rows = |group: Group| groups.get(&group).map_or(0, Vec::len);
+fn merged(groups: &Groups) -> Groups {
+    let rows = |group: Group| groups.members(group).len();
     let shared = |group: Group| {
         let long = group.of_any_length();
         let all = rows(long) + rows(Group { is_short: true, ..long });
         if rows(long) > 0 && all > INVARIANT_ROWS { long } else { group }
     };
-    let mut merged: BTreeMap<Group, Vec<Member>> = BTreeMap::new();
-    for (group, members) in groups {
-        merged.entry(shared(*group)).or_default().extend(members);
+    let mut merged = Groups::default();
+    for (group, members) in &groups.0 {
+        merged.add(shared(*group), members);
     }
     merged
 }
@@ -325,13 +339,15 @@ mod tests {
             (8, 1, [0, 9]),
         ] {
             let of = |count: u64| (0..count).map(|id| (RequestId(id), None)).collect::<Vec<_>>();
-            let groups = [(group(0, true), of(short)), (group(0, false), of(long))];
-            let groups = groups.into_iter().filter(|(_, members)| !members.is_empty());
             // Rows with other adapters fill other passes.
-            let mut groups: BTreeMap<_, _> = groups.collect();
-            groups.insert(group(1, true), of(3));
+            let all =
+                [(group(0, true), of(short)), (group(1, true), of(3)), (group(0, false), of(long))];
+            let mut groups = Groups::default();
+            for (group, members) in all.iter().filter(|(_, members)| !members.is_empty()) {
+                groups.add(*group, members);
+            }
             let merged = merged(&groups);
-            let rows = |group| merged.get(&group).map_or(0, Vec::len);
+            let rows = |group| merged.members(group).len();
             assert_eq!([rows(group(0, true)), rows(group(0, false))], wanted, "{short} and {long}");
             assert_eq!(rows(group(1, true)), 3);
         }

@@ -1,6 +1,6 @@
 //! The graphs of a scheduler over its KV pool, each prepared when it is first needed.
 
-use std::{collections::HashMap, ops::Range};
+use std::ops::Range;
 
 use rullama_engine::{
     executor::{Device, Memory, Results},
@@ -36,7 +36,7 @@ const PROFILED_PASSES: usize = 5;
 const NO_ADAPTER: u64 = 0;
 
 /// Which graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
     adapter: u64,
     output: PassOutput,
@@ -58,7 +58,8 @@ pub(super) struct Passes {
     suppress: Vec<u32>,
     shape: PoolShape,
     memory: Memory,
-    prepared: HashMap<Key, PreparedPass>,
+    /// A few dozen at most.
+    prepared: Vec<(Key, PreparedPass)>,
     /// Adapters of running requests, by number.
     adapters: Vec<(u64, Adapters)>,
     last_adapter: u64,
@@ -152,7 +153,7 @@ impl Passes {
             suppress,
             shape,
             memory: Memory::new(model.device()),
-            prepared: HashMap::new(),
+            prepared: Vec::new(),
             adapters: Vec::new(),
             last_adapter: NO_ADAPTER,
         })
@@ -171,7 +172,8 @@ impl Passes {
     }
 
     pub(super) fn gpu_bytes(&self) -> u64 {
-        self.memory.gpu_bytes() + self.prepared.values().map(PreparedPass::gpu_bytes).sum::<u64>()
+        self.memory.gpu_bytes()
+            + self.prepared.iter().map(|(_, pass)| pass.gpu_bytes()).sum::<u64>()
     }
 
     pub(super) fn fence(&self) -> Result<Option<Fence>, RuntimeError> {
@@ -221,7 +223,7 @@ impl Passes {
     pub(super) fn forget(&mut self, adapter: u64) -> bool {
         self.adapters.retain(|(id, _)| *id != adapter);
         if adapter != NO_ADAPTER {
-            self.prepared.retain(|key, _| key.adapter != adapter);
+            self.prepared.retain(|(key, _)| key.adapter != adapter);
         }
         adapter != NO_ADAPTER
     }
@@ -316,8 +318,8 @@ impl Passes {
         let has_soft = content.has_soft(range.clone());
         let output = PassOutput::Caches;
         let key = Key { adapter, output, tokens: size, is_short: false, has_soft };
-        self.prepare(key).await?;
-        let prepared = &self.prepared[&key];
+        let index = self.prepare(key).await?;
+        let prepared = &self.prepared[index].1;
         if has_soft {
             let (rows, blocks) = content.soft.rows(&model.0, &content.tokens, range, size).await?;
             prepared.write_f32(Inputs::ROWS, &rows);
@@ -354,8 +356,8 @@ impl Passes {
         let mut ids: Vec<u32> = rows.iter().map(id).collect();
         ids.resize(size, 0);
         let key = Key { adapter, output, tokens: size, is_short, has_soft: false };
-        self.prepare(key).await?;
-        let prepared = &self.prepared[&key];
+        let index = self.prepare(key).await?;
+        let prepared = &self.prepared[index].1;
         let positions = rows.iter().map(|row| row.position as u32).chain(std::iter::repeat(0));
         for (input, table) in model.0.rope_tables(&positions.take(size)) {
             prepared.write_f32(input, &table);
@@ -422,9 +424,10 @@ impl Passes {
         }
     }
 
-    async fn prepare(&mut self, key: Key) -> Result<(), RuntimeError> {
-        if self.prepared.contains_key(&key) {
-            return Ok(());
+    /// Prepares a graph, unless that was done before; its index.
+    async fn prepare(&mut self, key: Key) -> Result<usize, RuntimeError> {
+        if let Some(index) = self.prepared.iter().position(|(known, _)| *known == key) {
+            return Ok(index);
         }
         let model = self.model.clone();
         let pass = self.pass(key);
@@ -436,8 +439,8 @@ impl Passes {
         if pass.suppressed > 0 {
             prepared.write_ids(Inputs::SUPPRESSED, &self.suppress);
         }
-        self.prepared.insert(key, prepared);
-        Ok(())
+        self.prepared.push((key, prepared));
+        Ok(self.prepared.len() - 1)
     }
 
     fn pass(&self, key: Key) -> Pass {
