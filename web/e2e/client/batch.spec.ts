@@ -49,7 +49,7 @@ function define(): void {
   };
 }
 
-const GREEDY = { temperature: 0, maxTokens: 12 };
+const GREEDY = { temperature: 0, maxTokens: 8 };
 const FORMAT = {
   type: "object",
   properties: { kind: { enum: ["cat", "dog"] } },
@@ -63,7 +63,7 @@ const turns = (seed: number): number[][] =>
 
 const TALKS: Talk[] = [
   { turns: turns(1), options: GREEDY },
-  { turns: turns(2), options: { temperature: 0.9, seed: 7, maxTokens: 12 } },
+  { turns: turns(2), options: { temperature: 0.9, seed: 7, maxTokens: 8 } },
   { turns: turns(3), options: GREEDY },
   { turns: turns(4), options: { ...GREEDY, maxTokens: 40, format: FORMAT } },
 ];
