@@ -120,7 +120,11 @@ const TASKS: [Task; 27] = [
     ),
     ("peft", "", "check that PEFT loads adapters that rullama trains and converts"),
     ("peft-setup", "", "install PEFT and a PyTorch without CUDA"),
-    ("bench", "NAME", "run a benchmark of bench/; tokenizer: against the `tokenizers` crate"),
+    (
+        "bench",
+        "NAME",
+        "run a benchmark of bench/; tokenizer: against the `tokenizers` crate; gemv: CPU kernels",
+    ),
     ("help", "[TASK]", "list all tasks, or describe one"),
 ];
 
