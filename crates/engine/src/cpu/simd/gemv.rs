@@ -1,4 +1,5 @@
-//! Dot products of a weight's row with a few columns: f32 arithmetic on the levels of the row's format, scales applied per unit.
+//! Dot products of a weight's row with a few columns. K-quants are multiplied in integers; this file has the formats with blocks of 32 weights
+//! or none: f32 arithmetic on the levels, scales applied per unit.
 
 use std::marker::PhantomData;
 
@@ -6,50 +7,31 @@ use rullama_gguf::{DType, quant::dequantize};
 
 use super::{
     Kernel,
-    formats::{Format, Scaling, with_format},
-    lanes::{Lanes, WIDTH},
+    formats::{Format, Scaling, with_integer_format, with_unit_format},
+    integer::{Digits, IntegerRow, digits},
+    lanes::Lanes,
     run,
     vector::{dot, halves},
 };
 
 /// Columns that are multiplied with a decoded unit at a time.
 const TOGETHER: usize = 4;
+/// Units that are multiplied in one step.
+const GROUP: usize = 8;
 
-/// A column with what the formats need of it.
+/// A column in the form that a weight's format needs.
 #[derive(Debug)]
 pub(crate) struct Column<'a> {
     x: &'a [f32],
-    /// Eight zeros and the sums of eight units, per 256 elements: the factors of a block's scales and minima.
-    sums: Vec<[f32; WIDTH]>,
+    /// For formats that are multiplied in integers.
+    digits: Vec<Digits>,
 }
 
 impl<'a> Column<'a> {
     /// Prepares a column for weights of a format.
     pub(crate) fn new(dtype: DType, x: &'a [f32]) -> Self {
-        let sums = match dtype {
-            DType::Q4_K | DType::Q5_K => {
-                x.as_chunks::<256>().0.iter().map(|block| run(UnitSums(block))).collect()
-            }
-            _ => Vec::new(),
-        };
-        Self { x, sums }
-    }
-}
-
-/// The sums of eight units, after eight zeros.
-struct UnitSums<'a>(&'a [f32; 256]);
-
-impl Kernel for UnitSums<'_> {
-    type Output = [f32; WIDTH];
-
-    #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) -> Self::Output {
-        let mut sums = [0.0; WIDTH];
-        for (sum, unit) in sums[8..].iter_mut().zip(self.0.as_chunks::<32>().0) {
-            let [a, b] = halves(lanes, unit);
-            *sum = lanes.sum(lanes.add(a, b));
-        }
-        sums
+        let is_integer = with_integer_format!(dtype, F => F::BYTES > 0, false);
+        Self { x, digits: if is_integer { digits(x) } else { Vec::new() } }
     }
 }
 
@@ -63,8 +45,17 @@ pub(crate) fn gemv(
 ) {
     let Some(first) = columns.first() else { return };
     let width = first.x.len();
-    with_format!(dtype, F => {
-        if width.is_multiple_of(32 * F::UNITS) {
+    with_integer_format!(dtype, F => {
+        for (columns, out) in columns.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
+            let mut digits: [&[Digits]; TOGETHER] = [&[]; TOGETHER];
+            digits.iter_mut().zip(columns).for_each(|(digits, column)| *digits = &column.digits);
+            let columns = &digits[..columns.len()];
+            run(IntegerRow::<F> { row, columns, out, format: PhantomData });
+        }
+        return;
+    }, {});
+    with_unit_format!(dtype, F => {
+        if width.is_multiple_of(32) {
             return run(Row::<F> { row, columns, out, format: PhantomData });
         }
     }, {});
@@ -98,6 +89,21 @@ impl<F: Format> Kernel for Row<'_, F> {
     }
 }
 
+/// Repeats a statement for each of eight units, with the unit's index as a constant: which bits of a block a unit has and which sums it is
+/// added to is then known to the compiler, and sums stay in registers. It leaves a loop over this body as a loop.
+macro_rules! for_units {
+    ($unit:ident => $body:block) => {
+        $crate::cpu::simd::gemv::for_units!(@each $unit => $body; 0 1 2 3 4 5 6 7)
+    };
+    (@each $unit:ident => $body:block; $($index:literal)*) => {
+        $({
+            const $unit: usize = $index;
+            $body
+        })*
+    };
+}
+pub(super) use for_units;
+
 /// The sums of each column are independent, so that their number does not change a bit.
 #[inline(always)]
 fn row_dots<L: Lanes, F: Format, const C: usize>(
@@ -105,36 +111,39 @@ fn row_dots<L: Lanes, F: Format, const C: usize>(
     row: &[u8],
     columns: &[Column<'_>; C],
 ) -> [f32; C] {
-    let zero = lanes.splat(0.0);
-    let (mut sums, mut minima) = ([[zero; 2]; C], [zero; C]);
-    let mut units: [&[[f32; 32]]; C] = [&[]; C];
-    for (units, column) in units.iter_mut().zip(columns) {
-        *units = column.x.as_chunks().0;
+    let mut sums = [[lanes.splat(0.0); 2]; C];
+    let groups = row.chunks_exact(GROUP * F::BYTES);
+    let rest = groups.remainder();
+    let mut x: [&[[f32; 32]]; C] = [&[]; C];
+    for (x, column) in x.iter_mut().zip(columns) {
+        *x = column.x.as_chunks().0;
     }
-    for (index, block) in row.chunks_exact(F::BYTES).enumerate() {
-        let scales = F::scales(lanes, block);
-        if F::SCALING == Scaling::UnitMinimum {
-            let all = lanes.load(&scales);
-            for c in 0..C {
-                let factors = lanes.load(&columns[c].sums[index]);
-                minima[c] = lanes.fma(all, factors, minima[c]);
-            }
+    for (index, group) in groups.enumerate() {
+        let mut group_x = [&[[0.0; 32]; GROUP]; C];
+        for (group_x, x) in group_x.iter_mut().zip(&x) {
+            *group_x = x[index * GROUP..].first_chunk().expect("as many units as the row has");
         }
-        let mut x: [&[[f32; 32]]; C] = [&[]; C];
-        for (x, units) in x.iter_mut().zip(&units) {
-            *x = &units[index * F::UNITS..][..F::UNITS];
-        }
-        for unit in 0..F::UNITS {
-            let w = F::unit(lanes, block, unit);
+        lanes.prefetch_after(group);
+        for_units!(UNIT => {
+            let block = &group[UNIT * F::BYTES..][..F::BYTES];
+            let (scale, w) = (F::scales(lanes, block)[0], F::unit(lanes, block, 0));
             for c in 0..C {
-                let x = halves(lanes, &x[c][unit]);
-                sums[c] = add_unit::<L, F>(lanes, (unit, &scales), w, x, sums[c]);
+                let x = halves(lanes, &group_x[c][UNIT]);
+                sums[c] = add_unit::<L, F>(lanes, scale, w, x, sums[c]);
             }
+        });
+    }
+    let done = row.len() / (GROUP * F::BYTES) * GROUP;
+    for (unit, block) in rest.chunks_exact(F::BYTES).enumerate() {
+        let (scale, w) = (F::scales(lanes, block)[0], F::unit(lanes, block, 0));
+        for c in 0..C {
+            let x = halves(lanes, &x[c][done + unit]);
+            sums[c] = add_unit::<L, F>(lanes, scale, w, x, sums[c]);
         }
     }
     let mut out = [0.0; C];
     for c in 0..C {
-        out[c] = lanes.sum(lanes.sub(lanes.add(sums[c][0], sums[c][1]), minima[c]));
+        out[c] = lanes.sum(lanes.add(sums[c][0], sums[c][1]));
     }
     out
 }
@@ -142,23 +151,18 @@ fn row_dots<L: Lanes, F: Format, const C: usize>(
 #[inline(always)]
 fn add_unit<L: Lanes, F: Format>(
     lanes: L,
-    (unit, scales): (usize, &[f32; WIDTH]),
+    scale: f32,
     w: [L::Floats; 2],
     x: [L::Floats; 2],
-    mut sums: [L::Floats; 2],
+    sums: [L::Floats; 2],
 ) -> [L::Floats; 2] {
-    let scaled = |scale: usize, half: usize, sum| {
-        lanes.fma(lanes.splat(scales[scale]), lanes.mul(w[half], x[half]), sum)
-    };
     match F::SCALING {
         Scaling::None => [lanes.fma(w[0], x[0], sums[0]), lanes.fma(w[1], x[1], sums[1])],
-        Scaling::Block => [scaled(0, 0, sums[0]), scaled(0, 1, sums[1])],
-        Scaling::Half => [scaled(2 * unit, 0, sums[0]), scaled(2 * unit + 1, 1, sums[1])],
-        Scaling::UnitMinimum => {
-            let product = lanes.fma(w[1], x[1], lanes.mul(w[0], x[0]));
-            let sum = &mut sums[unit % 2];
-            *sum = lanes.fma(lanes.splat(scales[unit]), product, *sum);
-            sums
+        _ => {
+            let scaled = |half: usize| {
+                lanes.fma(lanes.splat(scale), lanes.mul(w[half], x[half]), sums[half])
+            };
+            [scaled(0), scaled(1)]
         }
     }
 }

@@ -3,6 +3,9 @@
 /// Floats of one vector.
 pub(crate) const WIDTH: usize = 16;
 
+/// How far ahead weights are prefetched. Hardware prefetchers stop at pages of 4 KiB, of which a row has only one or two.
+pub(super) const AHEAD: usize = 1536;
+
 /// Vector operations of one feature level. Kernels are written once, generic over this, and compiled once per level; all methods must be
 /// inlined into a function that enables the level's features.
 pub(crate) trait Lanes: Copy {
@@ -10,6 +13,10 @@ pub(crate) trait Lanes: Copy {
     type Floats: Copy;
     /// 32 bytes.
     type Bytes: Copy;
+    /// 32 integers of 16 bits.
+    type Words: Copy;
+    /// 16 integers of 32 bits.
+    type Ints: Copy;
     /// Whether there are registers for a GEMM tile of 8 rows and 32 columns; else it has 4 rows and 16 columns.
     const LARGE_TILE: bool;
 
@@ -57,6 +64,38 @@ pub(crate) trait Lanes: Copy {
     /// Signed bytes as floats, in two halves.
     fn widen(self, a: Self::Bytes) -> [Self::Floats; 2];
 
+    /// 32 integers of 16 bits from memory.
+    fn words(self, x: &[i16; 32]) -> Self::Words;
+    /// 32 unsigned bytes from memory, widened.
+    fn unsigned_words(self, bytes: &[u8; 32]) -> Self::Words;
+    /// Signed bytes, widened.
+    fn signed_words(self, a: Self::Bytes) -> Self::Words;
+    /// The low nibbles of words.
+    fn low_nibbles(self, a: Self::Words) -> Self::Words;
+    /// `word >> 4`, of words that are not negative.
+    fn high_nibbles(self, a: Self::Words) -> Self::Words;
+    /// Bytes as pairs of equal words.
+    #[inline(always)]
+    fn pairs(self, bytes: [u8; 8]) -> [i32; 8] {
+        bytes.map(|byte| i32::from(byte) * 0x1_0001)
+    }
+    /// Multiplies words with a scale, a pair of equal words, modulo 2¹⁶.
+    fn scale_words(self, a: Self::Words, scale: i32) -> Self::Words;
+    /// The same with two of 16 scales: the first half with `scales[2 · unit]`, the other with the next one.
+    fn scale_halves(self, a: Self::Words, scales: &[i32; WIDTH], unit: usize) -> Self::Words;
+    /// 16 zeros.
+    fn zero_ints(self) -> Self::Ints;
+    /// `a + b`, wrapping.
+    fn add_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// Adds `a[2i] · b[2i] + a[2i + 1] · b[2i + 1]` to lane `i`, wrapping.
+    fn dot_words(self, a: Self::Words, b: Self::Words, sums: Self::Ints) -> Self::Ints;
+    /// Integers as floats, rounded to nearest.
+    fn floats(self, a: Self::Ints) -> Self::Floats;
+
+    /// Prefetches what comes [`AHEAD`] bytes after these bytes, which may be past the end of their slice.
+    #[inline(always)]
+    fn prefetch_after(self, _: &[u8]) {}
+
     /// The sum of all lanes, in one order on every level.
     #[inline(always)]
     fn sum(self, x: Self::Floats) -> f32 {
@@ -90,6 +129,8 @@ fn each(f: impl Fn(usize) -> f32) -> [f32; WIDTH] {
 impl Lanes for Plain {
     type Floats = [f32; WIDTH];
     type Bytes = [u8; 32];
+    type Words = [i16; 32];
+    type Ints = [i32; WIDTH];
     const LARGE_TILE: bool = false;
 
     #[inline(always)]
@@ -193,5 +234,68 @@ impl Lanes for Plain {
     #[inline(always)]
     fn widen(self, a: Self::Bytes) -> [Self::Floats; 2] {
         [each(|i| f32::from(a[i].cast_signed())), each(|i| f32::from(a[16 + i].cast_signed()))]
+    }
+
+    #[inline(always)]
+    fn words(self, x: &[i16; 32]) -> Self::Words {
+        *x
+    }
+
+    #[inline(always)]
+    fn unsigned_words(self, bytes: &[u8; 32]) -> Self::Words {
+        bytes.map(i16::from)
+    }
+
+    #[inline(always)]
+    fn signed_words(self, a: Self::Bytes) -> Self::Words {
+        a.map(|byte| byte.cast_signed().into())
+    }
+
+    #[inline(always)]
+    fn low_nibbles(self, a: Self::Words) -> Self::Words {
+        a.map(|word| word & 15)
+    }
+
+    #[inline(always)]
+    fn high_nibbles(self, a: Self::Words) -> Self::Words {
+        a.map(|word| word >> 4)
+    }
+
+    #[inline(always)]
+    fn scale_words(self, a: Self::Words, scale: i32) -> Self::Words {
+        a.map(|word| word.wrapping_mul(scale as i16))
+    }
+
+    #[inline(always)]
+    fn scale_halves(self, mut a: Self::Words, scales: &[i32; WIDTH], unit: usize) -> Self::Words {
+        for (half, scale) in a.as_chunks_mut::<WIDTH>().0.iter_mut().zip(&scales[2 * unit..]) {
+            half.iter_mut().for_each(|word| *word = word.wrapping_mul(*scale as i16));
+        }
+        a
+    }
+
+    #[inline(always)]
+    fn zero_ints(self) -> Self::Ints {
+        [0; WIDTH]
+    }
+
+    #[inline(always)]
+    fn add_ints(self, mut a: Self::Ints, b: Self::Ints) -> Self::Ints {
+        a.iter_mut().zip(b).for_each(|(a, b)| *a = a.wrapping_add(b));
+        a
+    }
+
+    #[inline(always)]
+    fn dot_words(self, a: Self::Words, b: Self::Words, mut sums: Self::Ints) -> Self::Ints {
+        for (i, sum) in sums.iter_mut().enumerate() {
+            let product = |i: usize| i32::from(a[i]) * i32::from(b[i]);
+            *sum = sum.wrapping_add(product(2 * i).wrapping_add(product(2 * i + 1)));
+        }
+        sums
+    }
+
+    #[inline(always)]
+    fn floats(self, a: Self::Ints) -> Self::Floats {
+        each(|i| a[i] as f32)
     }
 }

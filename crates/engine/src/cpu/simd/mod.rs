@@ -5,6 +5,7 @@ mod activation;
 mod formats;
 mod gemm;
 mod gemv;
+mod integer;
 mod lanes;
 mod vector;
 #[cfg(target_arch = "x86_64")]

@@ -9,11 +9,12 @@ use rullama_gguf::{
 
 use super::{
     Column, GemmScratch, Panels,
-    formats::with_format,
+    formats::{with_format, with_integer_format, with_unit_format},
     gemm,
     gemm::{DEPTH, Decode, Tiles},
     gemv,
     gemv::Row,
+    integer::{Digits, IntegerRow, Split},
 };
 
 const FORMATS: [DType; 10] = [
@@ -29,6 +30,8 @@ const FORMATS: [DType; 10] = [
     DType::Q4_1,
 ];
 
+const INTEGER_FORMATS: [DType; 3] = [DType::Q4_K, DType::Q5_K, DType::Q6_K];
+
 /// Numbers from -1 to 1 without a pattern.
 fn noise(count: usize, seed: u32) -> Vec<f32> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
@@ -42,7 +45,7 @@ fn noise(count: usize, seed: u32) -> Vec<f32> {
 }
 
 /// `Σ w · x` in f64, and the bound of a sum of these terms in f32: each is rounded at most `16 + len / 16` times (level, scale, product, the
-/// sums of its lane, of the lanes), and minima add terms of at most the same magnitude as the levels they cancel.
+/// sums of its lane, of the lanes; fewer in integers), and minima add terms of at most the same magnitude as the levels they cancel.
 fn expected(w: &[f32], x: &[f32]) -> (f64, f64) {
     let terms = || w.iter().zip(x).map(|(w, x)| f64::from(*w) * f64::from(*x));
     let largest = w.iter().fold(0.0, |most: f32, w| most.max(w.abs()));
@@ -65,7 +68,10 @@ fn decoded(dtype: DType, bytes: &[u8], width: usize) -> Vec<f32> {
 #[test]
 fn rows_times_a_few_columns_equal_the_definition() {
     for dtype in FORMATS {
-        for width in [256, 768, 1536] {
+        for width in [256, 768, 1536, 32, 544_usize] {
+            if !width.is_multiple_of(dtype.block_elements()) {
+                continue;
+            }
             let row = quantize(dtype, &noise(width, 1)).expect("an encoder");
             let w = decoded(dtype, &row, width);
             let x: Vec<Vec<f32>> = (0..7).map(|seed| noise(width, 2 + seed)).collect();
@@ -146,11 +152,98 @@ fn every_level_multiplies_rows_of_every_format() {
         let columns: Vec<_> = x.iter().map(|x| Column::new(dtype, x)).collect();
         for_levels(|level| {
             let (mut out, row, columns) = ([f32::NAN; 5], &row, &columns);
-            with_format!(dtype, F => {
+            with_integer_format!(dtype, F => {
+                let digits: Vec<Vec<Digits>> = x.iter().map(|x| split_at(level, x)).collect();
+                let columns: Vec<&[Digits]> = digits.iter().map(Vec::as_slice).collect();
+                let columns = &columns;
+                run_at(level, IntegerRow::<F> { row, columns, out: &mut out, format: PhantomData });
+            }, with_unit_format!(dtype, F => {
                 run_at(level, Row::<F> { row, columns, out: &mut out, format: PhantomData });
-            }, return);
+            }, return));
             out.iter().zip(&x).for_each(|(got, x)| check(dtype, *got, &w, x));
         });
+    }
+}
+
+/// The digits of a column at a level.
+fn split_at(level: Level, x: &[f32]) -> Vec<Digits> {
+    x.as_chunks().0.iter().map(|block| run_at(level, Split(block))).collect()
+}
+
+/// A row of an integer format times a column, at a level.
+fn integer_dot(level: Level, dtype: DType, row: &[u8], x: &[f32]) -> f32 {
+    let digits = split_at(level, x);
+    let (mut out, columns) = ([f32::NAN], [digits.as_slice()]);
+    with_integer_format!(dtype, F => {
+        let (columns, out) = (&columns, &mut out);
+        run_at(level, IntegerRow::<F> { row, columns, out, format: PhantomData });
+    }, panic!("{dtype:?} is not multiplied in integers"));
+    out[0]
+}
+
+/// Two blocks of an integer format with all levels and scales made of one byte, and factors of 0.5 and 2.
+fn extreme_row(dtype: DType, byte: u8) -> Vec<u8> {
+    let mut block = vec![byte; dtype.block_bytes()];
+    match dtype {
+        DType::Q6_K => block[208..].copy_from_slice(&[0x00, 0x38]),
+        _ => block[..4].copy_from_slice(&[0x00, 0x38, 0x00, 0x40]),
+    }
+    block.repeat(2)
+}
+
+#[test]
+fn extreme_levels_scales_and_digits_do_not_overflow() {
+    // As fixed-point numbers 2²⁹ + 2¹⁵ and its negative: low digits of -2¹⁵, the largest there are.
+    let low = f32::from_bits(0x3F80_0200);
+    let columns = [vec![low; 512], vec![-low; 512], vec![2.0 - f32::EPSILON; 512], noise(512, 9)];
+    for dtype in INTEGER_FORMATS {
+        for byte in [0x00, 0xFF, 0x0F, 0xF0, 0x80, 0x7F] {
+            let mut row = extreme_row(dtype, byte);
+            // The largest product: levels of -32 times scales of -128.
+            if dtype == DType::Q6_K && byte == 0x00 {
+                row.chunks_exact_mut(210).for_each(|block| block[192..208].fill(0x80));
+            }
+            let w = decoded(dtype, &row, 512);
+            for_levels(|level| {
+                let dot = |x: &[f32]| integer_dot(level, dtype, &row, x);
+                columns.iter().for_each(|x| check(dtype, dot(x), &w, x));
+            });
+        }
+    }
+}
+
+#[test]
+fn blocks_of_any_bits_are_multiplied_in_integers() {
+    for dtype in INTEGER_FORMATS {
+        // Any bits of levels and scales.
+        let noise_bytes = noise(8 * dtype.block_bytes(), 7);
+        let mut row: Vec<u8> = noise_bytes.iter().map(|x| (x * 127.0) as i8 as u8).collect();
+        let finite = extreme_row(dtype, 0);
+        let factors = if dtype == DType::Q6_K { 208..210 } else { 0..4 };
+        for block in row.chunks_exact_mut(dtype.block_bytes()) {
+            block[factors.clone()].copy_from_slice(&finite[factors.clone()]);
+        }
+        let (w, x) = (decoded(dtype, &row, 2048), noise(2048, 8));
+        for_levels(|level| check(dtype, integer_dot(level, dtype, &row, &x), &w, &x));
+    }
+}
+
+/// Elements far below the largest one of their block, and blocks of very small and very large numbers.
+#[test]
+fn activations_of_any_magnitude_are_multiplied() {
+    for dtype in INTEGER_FORMATS {
+        let row = quantize(dtype, &noise(512, 1)).expect("an encoder");
+        let w = decoded(dtype, &row, 512);
+        for factor in [0.0, 1e-29, 1e-6, 1.0, 1e6, 1e30] {
+            let mut x: Vec<f32> = noise(512, 2).iter().map(|x| x * factor).collect();
+            for_levels(|level| check(dtype, integer_dot(level, dtype, &row, &x), &w, &x));
+            x[300] = 1000.0 * factor;
+            for_levels(|level| check(dtype, integer_dot(level, dtype, &row, &x), &w, &x));
+            for wrong in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                x[7] = wrong;
+                for_levels(|level| assert!(integer_dot(level, dtype, &row, &x).is_nan()));
+            }
+        }
     }
 }
 
@@ -178,8 +271,12 @@ use super::x86::{Level, run as run_at};
 
 #[cfg(target_arch = "x86_64")]
 fn for_levels(test: impl Fn(Level)) {
-    [Level::Plain, Level::Avx2, Level::Avx512].into_iter().for_each(test);
+    [Level::Plain, Level::Avx2, Level::Avx512, Level::Vnni].into_iter().for_each(test);
 }
+
+/// The only level of this target.
+#[cfg(not(target_arch = "x86_64"))]
+type Level = ();
 
 #[cfg(not(target_arch = "x86_64"))]
 fn for_levels(test: impl Fn(())) {

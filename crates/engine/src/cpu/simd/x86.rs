@@ -1,14 +1,14 @@
 //! AVX2 and AVX-512 on x86-64, chosen at run time.
 //!
-//! Soundness of the `unsafe` blocks: [`Avx2`] and [`Avx512`] are private to this file and exist only inside of `run_avx2` and `run_avx512`,
-//! which are called only after detection of their features; loads and stores go through references to arrays of the vector's size.
+//! Soundness of the `unsafe` blocks: [`Avx2`] and [`Avx512`] are private to this module and exist only inside of `run_avx2`, `run_avx512`
+//! and `run_vnni`, which are called only after detection of their features; loads and stores go through references to arrays of the vector's size.
 #![expect(unsafe_code, reason = "intrinsics of features that are detected at run time")]
 
 use std::{arch::x86_64::*, sync::LazyLock};
 
 use super::{
     Kernel,
-    lanes::{Lanes, Plain, WIDTH},
+    lanes::{AHEAD, Lanes, Plain, WIDTH},
 };
 
 /// A feature level.
@@ -18,17 +18,19 @@ pub(super) enum Level {
     Plain,
     /// AVX2, FMA and F16C.
     Avx2,
-    /// AVX-512 F and BW besides.
+    /// AVX-512 F, BW and VL besides.
     Avx512,
+    /// AVX-512 VNNI besides.
+    Vnni,
 }
 
 /// Vectors of 256 bits.
 #[derive(Debug, Clone, Copy)]
 struct Avx2(());
 
-/// Vectors of 512 bits.
+/// Vectors of 512 bits, with or without an instruction for dot products of integers.
 #[derive(Debug, Clone, Copy)]
-struct Avx512(());
+struct Avx512<const VNNI: bool>(());
 
 /// The highest level of this processor.
 pub(super) fn best() -> Level {
@@ -36,11 +38,14 @@ pub(super) fn best() -> Level {
         let avx2 = is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("f16c");
-        let avx512 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
-        match (avx2, avx512) {
-            (true, true) => Level::Avx512,
-            (true, false) => Level::Avx2,
-            (false, _) => Level::Plain,
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vl");
+        match (avx2, avx512, is_x86_feature_detected!("avx512vnni")) {
+            (true, true, true) => Level::Vnni,
+            (true, true, false) => Level::Avx512,
+            (true, false, _) => Level::Avx2,
+            (false, ..) => Level::Plain,
         }
     });
     *BEST
@@ -54,6 +59,8 @@ pub(super) fn run<K: Kernel>(level: Level, kernel: K) -> K::Output {
         Level::Avx2 => unsafe { run_avx2(kernel) },
         // SAFETY: `best` has detected the features.
         Level::Avx512 => unsafe { run_avx512(kernel) },
+        // SAFETY: `best` has detected the features.
+        Level::Vnni => unsafe { run_vnni(kernel) },
     }
 }
 
@@ -62,9 +69,14 @@ fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(Avx2(()))
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx2,fma,f16c")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx2,fma,f16c")]
 fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run(Avx512(()))
+    kernel.run(Avx512::<false>(()))
+}
+
+#[target_feature(enable = "avx512vnni,avx512f,avx512bw,avx512vl,avx2,fma,f16c")]
+fn run_vnni<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx512::<true>(()))
 }
 
 /// Bytes in 256-bit vectors, on both levels.
@@ -81,6 +93,31 @@ macro_rules! bytes_of_256_bits {
         #[inline(always)]
         fn bytes(self, bytes: &[u8; 32]) -> Self::Bytes {
             unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        fn pairs(self, bytes: [u8; 8]) -> [i32; 8] {
+            unsafe {
+                let all = _mm256_set1_epi64x(i64::from_le_bytes(bytes));
+                // Of every four bytes, the second and fourth are zero.
+                let index = _mm256_setr_epi8(
+                    0, -1, 0, -1, 1, -1, 1, -1, 2, -1, 2, -1, 3, -1, 3, -1, 4, -1, 4, -1, 5, -1, 5,
+                    -1, 6, -1, 6, -1, 7, -1, 7, -1,
+                );
+                let mut pairs = [0; 8];
+                let shuffled = _mm256_shuffle_epi8(all, index);
+                _mm256_storeu_si256(pairs.as_mut_ptr().cast(), shuffled);
+                pairs
+            }
+        }
+
+        #[inline(always)]
+        fn prefetch_after(self, bytes: &[u8]) {
+            for line in (0..bytes.len()).step_by(64) {
+                let at = bytes.as_ptr().wrapping_add(line + AHEAD);
+                // Prefetching an address that is not mapped does nothing.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+            }
         }
 
         #[inline(always)]
@@ -116,106 +153,7 @@ macro_rules! bytes_of_256_bits {
     };
 }
 
-impl Lanes for Avx512 {
-    type Floats = __m512;
-    const LARGE_TILE: bool = true;
-
-    bytes_of_256_bits!();
-
-    #[inline(always)]
-    fn splat(self, x: f32) -> Self::Floats {
-        unsafe { _mm512_set1_ps(x) }
-    }
-
-    #[inline(always)]
-    fn load(self, x: &[f32; WIDTH]) -> Self::Floats {
-        unsafe { _mm512_loadu_ps(x.as_ptr()) }
-    }
-
-    #[inline(always)]
-    fn store(self, x: Self::Floats, out: &mut [f32; WIDTH]) {
-        unsafe { _mm512_storeu_ps(out.as_mut_ptr(), x) }
-    }
-
-    #[inline(always)]
-    fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
-        unsafe { _mm512_add_ps(a, b) }
-    }
-
-    #[inline(always)]
-    fn sub(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
-        unsafe { _mm512_sub_ps(a, b) }
-    }
-
-    #[inline(always)]
-    fn mul(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
-        unsafe { _mm512_mul_ps(a, b) }
-    }
-
-    #[inline(always)]
-    fn fma(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats {
-        unsafe { _mm512_fmadd_ps(a, b, c) }
-    }
-
-    #[inline(always)]
-    fn unsigned(self, bytes: &[u8; WIDTH]) -> Self::Floats {
-        unsafe {
-            let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
-            _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))
-        }
-    }
-
-    #[inline(always)]
-    fn signed(self, bytes: &[u8; WIDTH]) -> Self::Floats {
-        unsafe {
-            let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
-            _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))
-        }
-    }
-
-    #[inline(always)]
-    fn halves(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats {
-        unsafe { _mm512_cvtph_ps(self.bytes(bytes)) }
-    }
-
-    #[inline(always)]
-    fn brain_floats(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats {
-        unsafe {
-            let words = _mm512_cvtepu16_epi32(self.bytes(bytes));
-            _mm512_castsi512_ps(_mm512_slli_epi32::<16>(words))
-        }
-    }
-
-    /// Looks the floats up: a permutation reads the low four bits of each lane alone.
-    #[inline(always)]
-    fn nibbles(self, bytes: &[u8; 16], high: bool, less: u8) -> Self::Floats {
-        unsafe {
-            let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
-            let words = _mm512_cvtepu8_epi32(bytes);
-            let index = if high { _mm512_srli_epi32::<4>(words) } else { words };
-            let levels = _mm512_setr_ps(
-                0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0,
-                15.0,
-            );
-            let table = _mm512_sub_ps(levels, _mm512_set1_ps(less.into()));
-            _mm512_permutexvar_ps(index, table)
-        }
-    }
-
-    #[inline(always)]
-    fn sum(self, x: Self::Floats) -> f32 {
-        unsafe {
-            let high = _mm256_castsi256_ps(_mm512_extracti64x4_epi64::<1>(_mm512_castps_si512(x)));
-            sum_8(_mm256_add_ps(_mm512_castps512_ps256(x), high))
-        }
-    }
-
-    #[inline(always)]
-    fn widen(self, a: Self::Bytes) -> [Self::Floats; 2] {
-        let floats = |bytes| unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)) };
-        unsafe { [floats(_mm256_castsi256_si128(a)), floats(_mm256_extracti128_si256::<1>(a))] }
-    }
-}
+mod avx512;
 
 impl Avx2 {
     /// Eight signed or unsigned bytes, widened by the caller, as floats.
@@ -245,6 +183,8 @@ impl Avx2 {
 
 impl Lanes for Avx2 {
     type Floats = [__m256; 2];
+    type Words = [__m256i; 2];
+    type Ints = [__m256i; 2];
     const LARGE_TILE: bool = false;
 
     bytes_of_256_bits!();
@@ -345,6 +285,73 @@ impl Lanes for Avx2 {
     fn widen(self, a: Self::Bytes) -> [Self::Floats; 2] {
         let halves = unsafe { [_mm256_castsi256_si128(a), _mm256_extracti128_si256::<1>(a)] };
         [self.signed_16(halves[0]), self.signed_16(halves[1])]
+    }
+
+    #[inline(always)]
+    fn words(self, x: &[i16; 32]) -> Self::Words {
+        unsafe {
+            [_mm256_loadu_si256(x.as_ptr().cast()), _mm256_loadu_si256(x[16..].as_ptr().cast())]
+        }
+    }
+
+    #[inline(always)]
+    fn unsigned_words(self, bytes: &[u8; 32]) -> Self::Words {
+        let half = |bytes: &[u8]| unsafe {
+            _mm256_cvtepu8_epi16(_mm_loadu_si128(bytes[..16].as_ptr().cast()))
+        };
+        [half(bytes), half(&bytes[16..])]
+    }
+
+    #[inline(always)]
+    fn signed_words(self, a: Self::Bytes) -> Self::Words {
+        unsafe {
+            [
+                _mm256_cvtepi8_epi16(_mm256_castsi256_si128(a)),
+                _mm256_cvtepi8_epi16(_mm256_extracti128_si256::<1>(a)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    fn low_nibbles(self, a: Self::Words) -> Self::Words {
+        a.map(|a| unsafe { _mm256_and_si256(a, _mm256_set1_epi16(15)) })
+    }
+
+    #[inline(always)]
+    fn high_nibbles(self, a: Self::Words) -> Self::Words {
+        a.map(|a| unsafe { _mm256_srli_epi16::<4>(a) })
+    }
+
+    #[inline(always)]
+    fn scale_words(self, a: Self::Words, scale: i32) -> Self::Words {
+        a.map(|a| unsafe { _mm256_mullo_epi16(a, _mm256_set1_epi32(scale)) })
+    }
+
+    #[inline(always)]
+    fn scale_halves(self, a: Self::Words, scales: &[i32; WIDTH], unit: usize) -> Self::Words {
+        let half = |a, scale| unsafe { _mm256_mullo_epi16(a, _mm256_set1_epi32(scale)) };
+        [half(a[0], scales[2 * unit]), half(a[1], scales[2 * unit + 1])]
+    }
+
+    #[inline(always)]
+    fn zero_ints(self) -> Self::Ints {
+        [unsafe { _mm256_setzero_si256() }; 2]
+    }
+
+    #[inline(always)]
+    fn add_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints {
+        unsafe { [_mm256_add_epi32(a[0], b[0]), _mm256_add_epi32(a[1], b[1])] }
+    }
+
+    #[inline(always)]
+    fn dot_words(self, a: Self::Words, b: Self::Words, sums: Self::Ints) -> Self::Ints {
+        let half = |a, b, sum| unsafe { _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)) };
+        [half(a[0], b[0], sums[0]), half(a[1], b[1], sums[1])]
+    }
+
+    #[inline(always)]
+    fn floats(self, a: Self::Ints) -> Self::Floats {
+        self.pair(a)
     }
 }
 

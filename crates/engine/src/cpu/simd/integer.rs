@@ -1,0 +1,156 @@
+//! Dot products of K-quant rows in integers: `level · scale` is an integer of 16 bits, and an activation is two of them, which together hold
+//! the bits of its float. A block of 256 is added up without rounding.
+
+use std::{hint::black_box, marker::PhantomData};
+
+use super::{
+    Kernel,
+    formats::{IntegerFormat, Scaling},
+    gemv::for_units,
+    lanes::{Lanes, WIDTH},
+    run,
+    vector::halves,
+};
+
+/// Weights of a block.
+const BLOCK: usize = 256;
+
+/// The activations of a block as fixed-point numbers: `x = (high · 2¹⁶ + low) · step`, within half a step. The largest has at least 29 bits, so
+/// that rounding is far below that of f32 sums.
+#[derive(Debug, Clone)]
+#[repr(align(64))]
+pub(super) struct Digits {
+    high: [[i16; 32]; 8],
+    low: [[i16; 32]; 8],
+    /// Eight zeros and the sums of the units: what minima are multiplied with.
+    sums: [f32; WIDTH],
+    /// A power of two; NaN if an activation is infinite or NaN.
+    step: f32,
+}
+
+/// The digits of a column, a block at a time.
+pub(super) fn digits(x: &[f32]) -> Vec<Digits> {
+    x.as_chunks::<BLOCK>().0.iter().map(|block| run(Split(block))).collect()
+}
+
+pub(super) struct Split<'a>(pub(super) &'a [f32; BLOCK]);
+
+impl Kernel for Split<'_> {
+    type Output = Digits;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> Digits {
+        const INFINITE: u32 = 0x7F80_0000;
+        let magnitude = |x: &f32| x.to_bits() & !(1 << 31);
+        let largest = self.0.iter().map(magnitude).fold(0, u32::max);
+        let mut digits =
+            Digits { high: [[0; 32]; 8], low: [[0; 32]; 8], sums: [0.0; WIDTH], step: f32::NAN };
+        if largest >= INFINITE {
+            return digits;
+        }
+        // The largest magnitude becomes less than 2³⁰. Both powers of two are normal numbers, so that steps are at least 2⁻¹²⁶.
+        let exponent = (156 - (largest >> 23).cast_signed()).min(126);
+        let power = |exponent: i32| f32::from_bits((exponent + 127).cast_unsigned() << 23);
+        digits.step = power(-exponent);
+        let factor = power(exponent);
+        for (unit, x) in self.0.as_chunks::<32>().0.iter().enumerate() {
+            for (i, x) in x.iter().enumerate() {
+                let fixed = (x * factor).round_ties_even() as i32;
+                digits.high[unit][i] = ((fixed + (1 << 15)) >> 16) as i16;
+                // What the high digit, rounded to nearest, leaves: the low half of the bits, read as a signed number.
+                digits.low[unit][i] = fixed as i16;
+            }
+            let [a, b] = halves(lanes, x);
+            digits.sums[8 + unit] = lanes.sum(lanes.add(a, b));
+        }
+        digits
+    }
+}
+
+/// `out[c] = row · columns[c]`
+pub(super) struct IntegerRow<'a, F> {
+    pub(super) row: &'a [u8],
+    pub(super) columns: &'a [&'a [Digits]],
+    pub(super) out: &'a mut [f32],
+    pub(super) format: PhantomData<F>,
+}
+
+impl<F: IntegerFormat> Kernel for IntegerRow<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        match L::LARGE_TILE {
+            true => self.all::<L, 4>(lanes),
+            false => self.all::<L, 2>(lanes),
+        }
+    }
+}
+
+impl<F: IntegerFormat> IntegerRow<'_, F> {
+    /// `C` columns at a time.
+    #[inline(always)]
+    fn all<L: Lanes, const C: usize>(self, lanes: L) {
+        let (columns, rest) = self.columns.as_chunks::<C>();
+        let (out, out_rest) = self.out.as_chunks_mut::<C>();
+        for (out, columns) in out.iter_mut().zip(columns) {
+            *out = row_dots::<L, F, C>(lanes, self.row, columns);
+        }
+        for (out, columns) in out_rest.iter_mut().zip(rest.as_chunks::<1>().0) {
+            [*out] = row_dots::<L, F, 1>(lanes, self.row, columns);
+        }
+    }
+}
+
+/// The sums of each column are independent, so that their number does not change a bit.
+#[inline(always)]
+fn row_dots<L: Lanes, F: IntegerFormat, const C: usize>(
+    lanes: L,
+    row: &[u8],
+    columns: &[&[Digits]; C],
+) -> [f32; C] {
+    let (mut sums, mut minima) = ([lanes.splat(0.0); C], [lanes.splat(0.0); C]);
+    for (index, block) in row.chunks_exact(F::BYTES).enumerate() {
+        lanes.prefetch_after(block);
+        let scales = F::integer_scales(lanes, block);
+        // Kept in memory, from where broadcasting costs no more than a load; the compiler would shuffle registers instead.
+        let pairs = black_box(&scales.pairs);
+        let x: [&Digits; C] = columns.map(|column| &column[index]);
+        // At most 2¹² · 2¹⁵ · 16, which fits.
+        let mut dots = [[lanes.zero_ints(); 2]; C];
+        // Where there are registers, a column alone has two chains of sums per digit: a chain has the latency of eight instructions.
+        let two_chains = C == 1 && L::LARGE_TILE;
+        let mut odd = [lanes.zero_ints(); 2];
+        for_units!(UNIT => {
+            let levels = F::levels(lanes, block, UNIT);
+            let w = match F::SCALING {
+                Scaling::Half => lanes.scale_halves(levels, pairs, UNIT),
+                _ => lanes.scale_words(levels, pairs[UNIT]),
+            };
+            for c in 0..C {
+                let dots = if two_chains && UNIT % 2 == 1 { &mut odd } else { &mut dots[c] };
+                dots[0] = lanes.dot_words(w, lanes.words(&x[c].high[UNIT]), dots[0]);
+                dots[1] = lanes.dot_words(w, lanes.words(&x[c].low[UNIT]), dots[1]);
+            }
+        });
+        if two_chains {
+            dots[0] = [lanes.add_ints(dots[0][0], odd[0]), lanes.add_ints(dots[0][1], odd[1])];
+        }
+        for c in 0..C {
+            let (high, low) = (lanes.floats(dots[c][0]), lanes.floats(dots[c][1]));
+            let dot = lanes.fma(lanes.splat(65536.0), high, low);
+            sums[c] = lanes.fma(lanes.splat(scales.factor * x[c].step), dot, sums[c]);
+        }
+        if F::SCALING == Scaling::UnitMinimum {
+            let all = lanes.mul(lanes.unsigned(&scales.minima), lanes.splat(scales.minima_factor));
+            for c in 0..C {
+                minima[c] = lanes.fma(all, lanes.load(&x[c].sums), minima[c]);
+            }
+        }
+    }
+    let mut out = [0.0; C];
+    for c in 0..C {
+        out[c] = lanes.sum(lanes.sub(sums[c], minima[c]));
+    }
+    out
+}
