@@ -3,9 +3,6 @@
 /// Floats of one vector.
 pub(crate) const WIDTH: usize = 16;
 
-/// How far ahead weights are prefetched. Hardware prefetchers stop at pages of 4 KiB, of which a row has only one or two.
-pub(super) const AHEAD: usize = 1536;
-
 /// Vector operations of one feature level. Kernels are written once, generic over this, and compiled once per level; all methods must be
 /// inlined into a function that enables the level's features.
 pub(crate) trait Lanes: Copy {
@@ -92,7 +89,7 @@ pub(crate) trait Lanes: Copy {
     /// Integers as floats, rounded to nearest.
     fn floats(self, a: Self::Ints) -> Self::Floats;
 
-    /// Prefetches what comes [`AHEAD`] bytes after these bytes, which may be past the end of their slice.
+    /// Prefetches weights some blocks after these, which may be past the end of their slice.
     #[inline(always)]
     fn prefetch_after(self, _: &[u8]) {}
 

@@ -8,7 +8,7 @@ use std::{arch::x86_64::*, sync::LazyLock};
 
 use super::{
     Kernel,
-    lanes::{AHEAD, Lanes, Plain, WIDTH},
+    lanes::{Lanes, Plain, WIDTH},
 };
 
 /// A feature level.
@@ -23,6 +23,9 @@ pub(super) enum Level {
     /// AVX-512 VNNI besides.
     Vnni,
 }
+
+/// How many bytes ahead weights are prefetched: hardware prefetchers stop at pages of 4 KiB, of which a row has only one or two.
+const AHEAD: usize = 1536;
 
 /// Vectors of 256 bits.
 #[derive(Debug, Clone, Copy)]
