@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use rullama_gguf::{DType, quant::dequantize};
 
 use super::{
-    Kernel,
+    HAS_KERNELS, Kernel,
     formats::{Format, Scaling, with_integer_format, with_unit_format},
     integer::{Digits, IntegerRow, digits},
     lanes::Lanes,
@@ -31,7 +31,7 @@ impl<'a> Column<'a> {
     /// Prepares a column for weights of a format.
     pub(crate) fn new(dtype: DType, x: &'a [f32]) -> Self {
         let is_integer = with_integer_format!(dtype, F => F::BYTES > 0, false);
-        Self { x, digits: if is_integer { digits(x) } else { Vec::new() } }
+        Self { x, digits: if HAS_KERNELS && is_integer { digits(x) } else { Vec::new() } }
     }
 }
 
@@ -45,6 +45,19 @@ pub(crate) fn gemv(
 ) {
     let Some(first) = columns.first() else { return };
     let width = first.x.len();
+    if HAS_KERNELS && with_kernel(dtype, row, columns, out) {
+        return;
+    }
+    decoded.resize(width, 0.0);
+    dequantize(dtype, row, decoded).expect("the plan checked type and length");
+    for (out, column) in out.iter_mut().zip(columns) {
+        *out = dot(decoded, column.x);
+    }
+}
+
+/// [`gemv`] by the kernel of a format; false if it has none for this width.
+fn with_kernel(dtype: DType, row: &[u8], columns: &[Column<'_>], out: &mut [f32]) -> bool {
+    let width = columns.first().map_or(0, |column| column.x.len());
     with_integer_format!(dtype, F => {
         for (columns, out) in columns.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
             let mut digits: [&[Digits]; TOGETHER] = [&[]; TOGETHER];
@@ -52,18 +65,15 @@ pub(crate) fn gemv(
             let columns = &digits[..columns.len()];
             run(IntegerRow::<F> { row, columns, out, format: PhantomData });
         }
-        return;
+        return true;
     }, {});
     with_unit_format!(dtype, F => {
         if width.is_multiple_of(32) {
-            return run(Row::<F> { row, columns, out, format: PhantomData });
+            run(Row::<F> { row, columns, out, format: PhantomData });
+            return true;
         }
     }, {});
-    decoded.resize(width, 0.0);
-    dequantize(dtype, row, decoded).expect("the plan checked type and length");
-    for (out, column) in out.iter_mut().zip(columns) {
-        *out = dot(decoded, column.x);
-    }
+    false
 }
 
 pub(super) struct Row<'a, F> {

@@ -17,6 +17,9 @@ pub(crate) use gemv::{Column, gemv};
 pub(crate) use lanes::Lanes;
 pub(crate) use vector::{add_scaled, add_scaled_in, dot, dot_in};
 
+/// Whether formats have kernels of their own: not in wasm, where models run on the GPU and kernels would be part of the download.
+const HAS_KERNELS: bool = !cfg!(target_arch = "wasm32");
+
 /// Code that is compiled for each feature level.
 pub(crate) trait Kernel {
     /// What it computes.
