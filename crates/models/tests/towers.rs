@@ -53,8 +53,8 @@ fn dispatches_of_an_image() {
     let grid = Grid { columns: 57, rows: 42 };
     // Dispatches per layer, and outside the layers.
     for (name, clamps, facts, each, around) in [
-        ("matrix units, same limits", &same, &units, 10, 9),
-        ("matrix units, different limits", &different, &units, 10, 9),
+        ("matrix units, same limits", &same, &units, 10, 8),
+        ("matrix units, different limits", &different, &units, 10, 8),
         ("same limits", &same, &plain, 10, 7),
         ("different limits", &different, &plain, 10, 7),
         ("different limits on a small device", &different, &least, 12, 7),
