@@ -66,7 +66,10 @@ fn best<'a>(passes: impl Iterator<Item = &'a [u8]>, mut pass: impl FnMut(&[u8]))
 fn main() {
     let x: Vec<Vec<f32>> = (0..8).map(|_| noise(WIDTH)).collect();
     println!("GB/s of weights, {ROWS} × {WIDTH}, one thread");
-    println!("{:8} {:>8} {:>8} {:>8} {:>8} {:>8}", "", "read", "cached", "1 column", "4", "8");
+    println!(
+        "{:8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>10}",
+        "", "read", "cached", "1 column", "4", "8", "prepare µs"
+    );
     let named: Vec<String> = std::env::args().skip(1).collect();
     for dtype in FORMATS
         .into_iter()
@@ -80,19 +83,26 @@ fn main() {
             let words = rows.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
             black_box(words.fold(0, u64::wrapping_add));
         });
+        let columns: Vec<_> = x.iter().map(|x| Column::new(dtype, x)).collect();
         let multiply = |count: usize, rows: &[u8]| {
-            let columns: Vec<_> = x[..count].iter().map(|x| Column::new(dtype, x)).collect();
-            let (mut out, mut decoded) = (vec![0.0; count], Vec::new());
+            let (mut out, mut decoded) = ([0.0; 8], Vec::new());
             for row in rows.chunks_exact(row_bytes) {
-                gemv(dtype, row, &columns, &mut decoded, &mut out);
+                gemv(dtype, row, &columns[..count], &mut decoded, &mut out[..count]);
                 black_box(&mut out);
             }
         };
+        // Once per matmul, whatever its number of rows.
+        let prepare = (0..2000).map(|_| {
+            let start = Instant::now();
+            drop(black_box(Column::new(dtype, &x[0])));
+            start.elapsed()
+        });
+        let prepare = prepare.min().unwrap_or_default();
         let few = &matrices[0][..CACHED_ROWS * row_bytes];
         let cached = best(iter::repeat_n(few, 2000), |rows| multiply(1, rows));
         let rates = COLUMNS.map(|count| best(passes(), |rows| multiply(count, rows)));
         print!("{:8} {:8.1} {:8.1}", dtype.name(), read, cached);
         rates.iter().for_each(|rate| print!(" {rate:8.1}"));
-        println!();
+        println!(" {:10.1}", prepare.as_nanos() as f64 / 1e3);
     }
 }

@@ -54,14 +54,16 @@ impl Kernel for Split<'_> {
         digits.step = power(-exponent);
         let factor = power(exponent);
         for (unit, x) in self.0.as_chunks::<32>().0.iter().enumerate() {
-            for (i, x) in x.iter().enumerate() {
-                let fixed = (x * factor).round_ties_even() as i32;
-                digits.high[unit][i] = ((fixed + (1 << 15)) >> 16) as i16;
-                // What the high digit, rounded to nearest, leaves: the low half of the bits, read as a signed number.
-                digits.low[unit][i] = fixed as i16;
+            let x = halves(lanes, x);
+            for (half, x) in x.into_iter().enumerate() {
+                let fixed = lanes.integers(lanes.mul(x, lanes.splat(factor)));
+                for (i, fixed) in fixed.into_iter().enumerate() {
+                    digits.high[unit][WIDTH * half + i] = ((fixed + (1 << 15)) >> 16) as i16;
+                    // What the high digit, rounded to nearest, leaves: the low half of the bits, read as a signed number.
+                    digits.low[unit][WIDTH * half + i] = fixed as i16;
+                }
             }
-            let [a, b] = halves(lanes, x);
-            digits.sums[8 + unit] = lanes.sum(lanes.add(a, b));
+            digits.sums[8 + unit] = lanes.sum(lanes.add(x[0], x[1]));
         }
         digits
     }

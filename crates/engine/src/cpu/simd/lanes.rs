@@ -86,6 +86,8 @@ pub(crate) trait Lanes: Copy {
     fn add_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// Adds `a[2i] · b[2i] + a[2i + 1] · b[2i + 1]` to lane `i`, wrapping.
     fn dot_words(self, a: Self::Words, b: Self::Words, sums: Self::Ints) -> Self::Ints;
+    /// Floats below 2³¹ in magnitude as integers, rounded to nearest, ties to even.
+    fn integers(self, x: Self::Floats) -> [i32; WIDTH];
     /// Integers as floats, rounded to nearest.
     fn floats(self, a: Self::Ints) -> Self::Floats;
 
@@ -289,6 +291,11 @@ impl Lanes for Plain {
             *sum = sum.wrapping_add(product(2 * i).wrapping_add(product(2 * i + 1)));
         }
         sums
+    }
+
+    #[inline(always)]
+    fn integers(self, x: Self::Floats) -> [i32; WIDTH] {
+        x.map(|x| x.round_ties_even() as i32)
     }
 
     #[inline(always)]

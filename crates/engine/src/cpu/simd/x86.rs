@@ -353,6 +353,17 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
+    fn integers(self, x: Self::Floats) -> [i32; WIDTH] {
+        let mut integers = [0; WIDTH];
+        let (first, second) = integers.split_at_mut(8);
+        unsafe {
+            _mm256_storeu_si256(first.as_mut_ptr().cast(), _mm256_cvtps_epi32(x[0]));
+            _mm256_storeu_si256(second.as_mut_ptr().cast(), _mm256_cvtps_epi32(x[1]));
+        }
+        integers
+    }
+
+    #[inline(always)]
     fn floats(self, a: Self::Ints) -> Self::Floats {
         self.pair(a)
     }

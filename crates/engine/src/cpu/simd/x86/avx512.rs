@@ -167,6 +167,13 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     }
 
     #[inline(always)]
+    fn integers(self, x: Self::Floats) -> [i32; WIDTH] {
+        let mut integers = [0; WIDTH];
+        unsafe { _mm512_storeu_si512(integers.as_mut_ptr().cast(), _mm512_cvtps_epi32(x)) };
+        integers
+    }
+
+    #[inline(always)]
     fn floats(self, a: Self::Ints) -> Self::Floats {
         unsafe { _mm512_cvtepi32_ps(a) }
     }
