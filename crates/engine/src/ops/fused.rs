@@ -106,7 +106,7 @@ pub(crate) fn reads(call: &GpuCall<'_>, expand: Expand<'_>) -> Edge {
     only_f16_columns(reader.op().reads(&reader, Edge::RowMajor))
 }
 
-/// The form in which the simpler operations store result `i` if its reader prefers `columns`: these or row-major.
+/// The form in which the simpler operations store result `i` if its reader prefers `preferred`: f16 columns or row-major.
 pub(crate) fn stores(call: &GpuCall<'_>, i: usize, preferred: Edge, expand: Expand<'_>) -> Edge {
     let expanded = Expanded::of_call(call, expand);
     let Expanded { graph, results, .. } = &expanded;

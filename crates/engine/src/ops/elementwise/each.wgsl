@@ -1,19 +1,6 @@
 // y[i] = function(i)     one lane per element; the part `function` declares its inputs, from binding 3 on
 //#use function
 
-struct Params {
-    len: u32,
-    // Row width of the result.
-    width: u32,
-    // Row width of the input whose rows are longer or shorter than the result's.
-    other: u32,
-    // First column of the slice in the longer rows.
-    offset: u32,
-    constant: f32,
-    second: f32,
-}
-
-@group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 
 @compute @workgroup_size(256)

@@ -11,9 +11,18 @@ use crate::{
     },
 };
 
-static EACH: Kernel = Kernel { name: "elementwise/each", source: include_str!("each.wgsl") };
-static COLUMNS: Kernel =
-    Kernel { name: "elementwise/f16_columns", source: include_str!("f16_columns.wgsl") };
+/// A kernel behind the parameters that all of them share.
+macro_rules! kernel {
+    ($name:literal) => {
+        Kernel {
+            name: concat!("elementwise/", $name),
+            source: concat!(include_str!("params.wgsl"), include_str!(concat!($name, ".wgsl"))),
+        }
+    };
+}
+
+static EACH: Kernel = kernel!("each");
+static COLUMNS: Kernel = kernel!("f16_columns");
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]

@@ -153,8 +153,7 @@ fn up_and_down(dtype: DType, sizes: [usize; 3]) -> Case {
     let build = move |g: &mut Graph| feed_forward(g, 1, dtype, sizes);
     let name = format!("{t} x {} gated {width} to {inner} and back", dtype.name());
     let case = Case::new("fused_linear", name, build).tolerance(tolerance(width * inner));
-    let down = random_bits(dtype, [width, inner]);
-    if dtype.block_elements() > 32 { case.given("down0", down) } else { case }
+    with_bits(case, "down0", dtype, [width, inner])
 }
 
 /// `links` feed-forward parts: residual add and norms, gate and up with GeGLU, down.
@@ -210,6 +209,14 @@ fn fused_linear(
 /// GELU has small results for negative arguments, which are differences of larger values.
 fn tolerance(width: usize) -> Tolerance {
     Tolerance::EXPONENTIAL.terms(width).cancelling((width as f32).sqrt())
+}
+
+/// Random blocks for a weight of superblocks, whose scales and minimums vary more than those of quantised noise.
+fn with_bits(case: Case, weight: &str, dtype: DType, shape: [usize; 2]) -> Case {
+    match dtype.block_elements() > 32 {
+        true => case.given(weight, random_bits(dtype, shape)),
+        false => case,
+    }
 }
 
 fn weight(

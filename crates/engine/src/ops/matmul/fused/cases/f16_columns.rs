@@ -2,11 +2,11 @@
 
 use rullama_gguf::DType;
 
-use super::{EPS, handoff::after_geglu, tolerance};
+use super::{EPS, handoff::after_geglu, tolerance, with_bits};
 use crate::{
     graph::{Graph, Type},
     ops::{Branch, Epilogue, Prologue},
-    suite::{Case, random_bits},
+    suite::Case,
 };
 
 const ROWS: usize = 24;
@@ -47,7 +47,8 @@ fn after_residual_add(dtype: DType, [t, width]: [usize; 2]) -> Case {
         h1.into_iter().chain([y]).collect()
     };
     let name = format!("{t} x {} after a residual add of {width}", dtype.name());
-    with_bits(Case::new("fused_linear", name, build).tolerance(tolerance(width)), dtype, width)
+    let case = Case::new("fused_linear", name, build).tolerance(tolerance(width));
+    with_bits(case, "w", dtype, [ROWS, width])
 }
 
 /// A gate with a slice of per-layer inputs.
@@ -60,14 +61,8 @@ fn after_slice(dtype: DType, [t, width]: [usize; 2]) -> Case {
         vec![g.linear(x, weight)]
     };
     let name = format!("{t} x {} after a gated slice of {width}", dtype.name());
-    with_bits(Case::new("fused_linear", name, build).tolerance(tolerance(width)), dtype, width)
-}
-
-fn with_bits(case: Case, dtype: DType, width: usize) -> Case {
-    match dtype.block_elements() > 32 {
-        true => case.given("w", random_bits(dtype, [ROWS, width])),
-        false => case,
-    }
+    let case = Case::new("fused_linear", name, build).tolerance(tolerance(width));
+    with_bits(case, "w", dtype, [ROWS, width])
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use rullama_gguf::DType;
 
-use super::{EPS, batch_invariant::batch_invariant, tolerance};
+use super::{EPS, batch_invariant::batch_invariant, tolerance, with_bits};
 use crate::{
     graph::{Graph, Type},
     ops::{Epilogue, FoldedDown, Prologue},
-    suite::{Case, random_bits},
+    suite::Case,
 };
 
 const ROWS: usize = 8;
@@ -45,11 +45,8 @@ pub(super) fn after_geglu(dtype: DType, [t, width, inner]: [usize; 3]) -> Case {
         vec![g.linear(x, down)]
     };
     let name = format!("{t} x {} after GeGLU, {width} to {inner} to few", dtype.name());
-    with_bits(
-        Case::new("fused_linear", name, build).tolerance(tolerance(width * inner)),
-        dtype,
-        inner,
-    )
+    let case = Case::new("fused_linear", name, build).tolerance(tolerance(width * inner));
+    with_bits(case, "down", dtype, [ROWS, inner])
 }
 
 /// With the LoRA down-projection of the last weight.
@@ -65,18 +62,8 @@ fn with_down(dtype: DType, inner: usize) -> Case {
         vec![g.linear_with_folded_down(x, down, &FoldedDown { q, h, p })]
     };
     let name = format!("{} after GeGLU to few, with F32 A of rank {rank}", dtype.name());
-    with_bits(
-        Case::new("fused_linear", name, build).tolerance(tolerance(width * inner)),
-        dtype,
-        inner,
-    )
-}
-
-fn with_bits(case: Case, dtype: DType, inner: usize) -> Case {
-    match dtype.block_elements() > 32 {
-        true => case.given("down", random_bits(dtype, [ROWS, inner])),
-        false => case,
-    }
+    let case = Case::new("fused_linear", name, build).tolerance(tolerance(width * inner));
+    with_bits(case, "down", dtype, [ROWS, inner])
 }
 
 #[cfg(test)]
