@@ -216,8 +216,8 @@ impl Scheduler {
                 continue;
             }
             running.in_flight -= 1;
-            if let Some(home) = running.home.as_mut().filter(|_| ids.len() > 1) {
-                home.batched_tokens += 1;
+            if let Some(borrowed) = running.borrowed.as_mut().filter(|_| ids.len() > 1) {
+                borrowed.batched_tokens += 1;
             }
             let chosen = match data {
                 Some(Data::U32(tokens)) => {

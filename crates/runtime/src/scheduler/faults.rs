@@ -56,13 +56,13 @@ impl Scheduler {
         let lost = || Update::failed(EngineError::DeviceLost.into());
         for running in std::mem::take(&mut self.running) {
             self.updates.push((running.id, lost()));
-            self.give_back(running.id, running.home);
+            self.give_back(running.id, running.borrowed);
         }
         self.use_passes(passes);
         for waiting in std::mem::take(&mut self.queue) {
             let failed = match &waiting {
                 // Its caches are lost with the device.
-                Waiting { home: Some(_), .. } => lost(),
+                Waiting { borrowed: Some(_), .. } => lost(),
                 Waiting { adapters: Some(_), .. } => {
                     Update::failed(RuntimeError::OtherModelsAdapters)
                 }

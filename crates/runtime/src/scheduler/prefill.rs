@@ -36,7 +36,7 @@ impl Scheduler {
         running.filled = end;
         // Only what every prompt with this beginning would compute in the same passes is shared, so that sharing changes no bit: a session
         // may have computed its beginning otherwise.
-        if chunk.is_full && self.options.keep_prefixes && running.home.is_none() {
+        if chunk.is_full && self.options.keep_prefixes && running.borrowed.is_none() {
             self.pool.keep_prefix(&running.pages, running.content.key(running.adapter, end));
         }
         Ok(())

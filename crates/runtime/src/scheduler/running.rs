@@ -2,7 +2,7 @@
 
 use super::{
     request::{Progress, RequestId},
-    sessions::Home,
+    sessions::Borrowed,
 };
 use crate::{
     adapters::Adapters,
@@ -42,7 +42,7 @@ pub(super) struct Waiting {
     pub(super) completion: Completion,
     pub(super) adapters: Option<Adapters>,
     /// The session it continues.
-    pub(super) home: Option<Box<Home>>,
+    pub(super) borrowed: Option<Box<Borrowed>>,
 }
 
 /// A request with memory.
@@ -69,7 +69,7 @@ pub(super) struct Running {
     /// Where the device keeps its latest token.
     pub(super) slot: u32,
     /// The session it continues.
-    pub(super) home: Option<Box<Home>>,
+    pub(super) borrowed: Option<Box<Borrowed>>,
 }
 
 impl Running {
@@ -94,10 +94,10 @@ impl Running {
 
     /// The request without its memory: what the KV pool holds of it has been computed before or is in its session.
     pub(super) fn into_waiting(self) -> (Waiting, SequencePages) {
-        let Self { id, content, most, completion, adapters, pages, mut home, .. } = self;
-        if let Some(home) = &mut home {
-            home.is_copied = false;
+        let Self { id, content, most, completion, adapters, pages, mut borrowed, .. } = self;
+        if let Some(borrowed) = &mut borrowed {
+            borrowed.is_copied = false;
         }
-        (Waiting { id, content, most, completion, adapters, home }, pages)
+        (Waiting { id, content, most, completion, adapters, borrowed }, pages)
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The session that a request continues.
-pub(super) struct Home {
+pub(super) struct Borrowed {
     pub(super) session: Session,
     /// Whether the pool has a copy of its caches.
     pub(super) is_copied: bool,
@@ -90,9 +90,9 @@ impl Scheduler {
         let most = self.needs(completion.prompt_tokens(), completion.num_predict());
         let most = most.max(tokens.len());
         let adapters = session.adapters().cloned();
-        let home = Some(Box::new(Home { session, is_copied: false, batched_tokens: 0 }));
+        let borrowed = Some(Box::new(Borrowed { session, is_copied: false, batched_tokens: 0 }));
         let content = Content { tokens, soft, media };
-        self.queue.push_back(Waiting { id, content, most, completion, adapters, home });
+        self.queue.push_back(Waiting { id, content, most, completion, adapters, borrowed });
         id
     }
 
@@ -108,7 +108,7 @@ impl Scheduler {
     /// # Errors
     /// If the device fails.
     pub async fn make_room(&mut self, sequences: usize) -> Result<bool, RuntimeError> {
-        if self.running.iter().any(|running| running.home.is_none()) {
+        if self.running.iter().any(|running| running.borrowed.is_none()) {
             return Ok(false);
         }
         let before = self.options.clone();
@@ -136,7 +136,9 @@ impl Scheduler {
 
     /// Copies the caches of sessions that were admitted to the pool.
     pub(super) async fn copy_sessions(&mut self, sink: &mut Sink<'_>) -> Result<(), RuntimeError> {
-        let missing = |running: &Running| running.home.as_ref().is_some_and(|home| !home.is_copied);
+        let missing = |running: &Running| {
+            running.borrowed.as_ref().is_some_and(|borrowed| !borrowed.is_copied)
+        };
         while let Some(index) = self.running.iter().position(missing) {
             match self.copy_session(index).await {
                 Ok(()) => {}
@@ -149,37 +151,39 @@ impl Scheduler {
 
     async fn copy_session(&mut self, index: usize) -> Result<(), RuntimeError> {
         self.passes.create_pool().await?;
-        let Running { home, pages, filled, .. } = &mut self.running[index];
-        let Some(home) = home else { return Ok(()) };
-        home.session.create_caches().await?;
+        let Running { borrowed, pages, filled, .. } = &mut self.running[index];
+        let Some(borrowed) = borrowed else { return Ok(()) };
+        borrowed.session.create_caches().await?;
         self.pool.cover(pages, *filled)?;
         // The next token of a sliding layer sees the window before it.
         let seen = (*filled + 1).saturating_sub(self.passes.model().config().window);
-        let copies = Copies::new(home, pages, &self.passes, [0..*filled, seen..*filled]);
-        copies.run(home.session.memory(), self.passes.memory(), false);
-        home.is_copied = true;
+        let copies = Copies::new(borrowed, pages, &self.passes, [0..*filled, seen..*filled]);
+        copies.run(borrowed.session.memory(), self.passes.memory(), false);
+        borrowed.is_copied = true;
         Ok(())
     }
 
     /// Gives a request's session the tokens and caches that the scheduler has computed for it.
     pub(super) fn copy_back(&mut self, running: &mut Running) {
-        let Running { home: Some(home), pages, content, filled, .. } = running else { return };
-        if !home.is_copied {
+        let Running { borrowed: Some(borrowed), pages, content, filled, .. } = running else {
+            return;
+        };
+        if !borrowed.is_copied {
             return;
         }
-        let (start, end) = (home.session.cached(), *filled);
+        let (start, end) = (borrowed.session.cached(), *filled);
         let oldest = pages.oldest(self.passes.shape().page).min(end);
         let added = [start..end, start.max(oldest)..end];
-        let copies = Copies::new(home, pages, &self.passes, added);
-        copies.run(self.passes.memory(), home.session.memory(), true);
-        home.session.resume(content.tokens.clone(), end, oldest);
-        home.is_copied = false;
+        let copies = Copies::new(borrowed, pages, &self.passes, added);
+        copies.run(self.passes.memory(), borrowed.session.memory(), true);
+        borrowed.session.resume(content.tokens.clone(), end, oldest);
+        borrowed.is_copied = false;
     }
 
     /// Keeps the session of a request that has ended.
-    pub(super) fn give_back(&mut self, id: RequestId, home: Option<Box<Home>>) {
-        if let Some(home) = home {
-            let Home { session, batched_tokens, .. } = *home;
+    pub(super) fn give_back(&mut self, id: RequestId, borrowed: Option<Box<Borrowed>>) {
+        if let Some(borrowed) = borrowed {
+            let Borrowed { session, batched_tokens, .. } = *borrowed;
             self.returned.push((id, Returned { session, batched_tokens }));
         }
     }
@@ -194,12 +198,12 @@ struct Copies {
 impl Copies {
     /// The rows of some positions: of global layers, and of sliding ones.
     fn new(
-        home: &Home,
+        borrowed: &Borrowed,
         pages: &SequencePages,
         passes: &Passes,
         positions: [Range<usize>; 2],
     ) -> Self {
-        let (session, page) = (&home.session, passes.shape().page);
+        let (session, page) = (&borrowed.session, passes.shape().page);
         let both = session.kv_caches().into_iter().zip(passes.kv_caches());
         let states = both.map(|(session, pool)| [session, pool]).collect();
         let mut positions = positions.into_iter();
