@@ -36,7 +36,7 @@ impl From<Cache> for CacheType {
 #[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
 enum Table {
-    Auto,
+    Fits,
     Gpu,
     File,
 }
@@ -47,7 +47,7 @@ enum Table {
 pub(crate) struct Load {
     pub(crate) context: Option<usize>,
     pub(crate) cache: Option<Cache>,
-    table: Option<Table>,
+    table: Table,
     gpu_memory: Option<f64>,
     /// Parameters stored with the model's name, under Ollama's names.
     #[serde(default)]
@@ -65,8 +65,8 @@ impl Load {
 
     pub(crate) fn options(&self) -> LoadOptions {
         LoadOptions {
-            table: match self.table.unwrap_or(Table::Auto) {
-                Table::Auto => TablePlace::Auto,
+            table: match self.table {
+                Table::Fits => TablePlace::IfItFits,
                 Table::Gpu => TablePlace::Gpu,
                 Table::File => TablePlace::Host,
             },

@@ -14,6 +14,7 @@ import {
   shareStored,
 } from "./storage/cross-origin.js";
 import { discardTraining, savedTrainings } from "./storage/trainings.js";
+import { tablePlace } from "./table-place.js";
 import type { SavedTraining, StoredAdapter } from "./training-types.js";
 import type {
   DeviceReport,
@@ -156,9 +157,11 @@ async function shareAll(digests: string[]): Promise<void> {
 
 /** Without what cannot be posted. */
 function plainOptions(options: LoadOptions): PlainLoadOptions {
-  const { onProgress: _onProgress, signal: _signal, draft, projector, ...plain } = options;
+  const { onProgress: _onProgress, signal: _signal, draft, projector, table = "auto", ...plain } = options;
   return {
     ...plain,
+    // Here and not in the worker, where an iPad cannot be told from a Mac.
+    table: table === "auto" ? tablePlace(options.gpuMemory, globalThis.navigator) : table,
     ...(draft === undefined ? {} : { draft: plainSource(draft) }),
     ...(projector === undefined ? {} : { projector: plainSource(projector) }),
   };

@@ -5,7 +5,7 @@ import { fit } from "./fit.js";
 import { readable } from "./load-model.js";
 import type { PlainLoadOptions, PlainSource } from "./protocol.js";
 import { type Opened, layerOf } from "./storage/index.js";
-import type { FitReport, MemoryUse } from "./types.js";
+import type { DeviceReport, FitReport, MemoryUse } from "./types.js";
 import { companionBytes, inspect } from "./wasm/rullama.js";
 
 /** What the wasm says of a file. */
@@ -36,7 +36,8 @@ export async function fitReport(opened: Opened, context: FitContext): Promise<Fi
   const drafts = decides && options.draft !== "off" && options.draft !== "ngram";
   const drafter = drafts ? await bytesOf("drafter", options.draft, opened, context) : undefined;
   const { withTable, withoutTable } = found.memory;
-  const use = tableFits(options, withTable) ? withTable : withoutTable;
+  const device = await deviceReport();
+  const use = tableFits(options, withTable, device) ? withTable : withoutTable;
   const encoders = projector ?? found.towers;
   const memory: MemoryUse = {
     ...use,
@@ -47,7 +48,9 @@ export async function fitReport(opened: Opened, context: FitContext): Promise<Fi
   const system = opened.info?.system;
   const info = { ...found.info, name: opened.name, ...(system ? { system } : {}) };
   const { deviceMemory } = (globalThis.navigator ?? {}) as { deviceMemory?: number };
-  return { info, memory, ...fit(memory, await deviceReport(), options, deviceMemory) };
+  // Where the table may stay in the file, a GPU without room for it will do.
+  const least = options.table === "fits" ? { gpu: memory.gpu - use.gpu + withoutTable.gpu } : memory;
+  return { info, memory, ...fit(least, device, options, deviceMemory) };
 }
 
 /** What a file beside the model's takes: one that was given, or the one that the model's name brings. */
@@ -74,7 +77,7 @@ async function bytesOfFile(file: Opened): Promise<number> {
   }
 }
 
-/** Whether the table of per-layer inputs will go to the GPU: as told, or where a budget has room for it. */
-function tableFits({ table = "auto", gpuMemory }: PlainLoadOptions, { gpu }: MemoryUse): boolean {
-  return table === "gpu" || (table === "auto" && gpuMemory !== undefined && gpu <= gpuMemory);
+/** Whether the per-layer embedding table will go to the GPU, if the GPU has the memory. */
+function tableFits({ table, gpuMemory }: PlainLoadOptions, { gpu }: MemoryUse, { fallback }: DeviceReport): boolean {
+  return table === "gpu" || (table === "fits" && !fallback && gpu <= (gpuMemory ?? Infinity));
 }

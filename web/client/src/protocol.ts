@@ -29,7 +29,9 @@ import type {
 export type PlainSource = string | PickedFile | readonly PickedFile[];
 
 /** Options of a load that are plain data. */
-export type PlainLoadOptions = Omit<LoadOptions, "onProgress" | "signal" | "draft" | "projector"> & {
+export type PlainLoadOptions = Omit<LoadOptions, "onProgress" | "signal" | "draft" | "projector" | "table"> & {
+  /** Where the per-layer embedding table goes: to the GPU if it fits, to the GPU, or nowhere. */
+  table: "fits" | "gpu" | "file";
   draft?: PlainSource;
   projector?: PlainSource;
   /** Files of Cross-Origin Storage, which windows alone may ask for. */

@@ -52,6 +52,9 @@ pub enum TablePlace {
     Auto,
     /// In the file; rows are read when needed.
     Host,
+    /// On the GPU, discrete or not, if it fits; otherwise, and on software renderers, on the host. For pages: browsers do not tell the
+    /// kind of a GPU, and a row that is read from their storage takes longer than a step.
+    IfItFits,
     /// On the GPU.
     Gpu,
 }
@@ -103,7 +106,7 @@ pub(super) async fn load(
     for Wanted { origin, ty, place, .. } in &wants {
         match destinations[*place].reserve(origin, ty).await {
             Err(EngineError::OutOfMemory { .. })
-                if is_table(origin) && options.table == TablePlace::Auto =>
+                if is_table(origin) && options.table != TablePlace::Gpu =>
             {
                 table_resident = false;
             }

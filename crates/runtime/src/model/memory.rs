@@ -132,6 +132,7 @@ impl MemoryUse {
         let wanted = match options.table {
             TablePlace::Gpu => true,
             TablePlace::Host => false,
+            TablePlace::IfItFits => fits(true) && !gpu.is_software(),
             TablePlace::Auto => fits(true) && (gpu.is_discrete() || options.gpu_budget.is_some()),
         };
         if fits(wanted) { Ok(wanted) } else { Err(self.too_much(wanted, options)) }

@@ -91,6 +91,15 @@ fn per_layer_table_on_host_or_gpu() {
 }
 
 #[test]
+fn pages_place_the_table_on_any_real_gpu() {
+    for device in devices() {
+        let on_gpu = model_with("micro-e2b-Q8_0", &device, TablePlace::IfItFits).table_on_gpu();
+        let is_software = matches!(&device, Device::Gpu(gpu) if gpu.is_software());
+        assert_eq!(on_gpu, !is_software, "on {}", device.name());
+    }
+}
+
+#[test]
 fn table_rows_are_read_once_per_pass() {
     for device in devices().into_iter().filter(|device| matches!(device, Device::Gpu(_))) {
         let source = file("micro-e2b-Q8_0");

@@ -34,7 +34,10 @@ export interface LoadOptions {
   context?: number;
   /** How caches keep numbers. */
   cache?: "f32" | "f16" | "q8";
-  /** Where the table of per-layer inputs lies: on the GPU, where it was read from, or as there is room. */
+  /**
+   * Where the per-layer embedding table of E2B and E4B lies: on the GPU, or in the file, which takes less than half of the memory but is
+   * less than half as fast. By default on the GPU if it fits there; in the file on phones, tablets and machines with less than 8 GB.
+   */
   table?: "auto" | "gpu" | "file";
   /** Refuse models that need more bytes on the GPU. */
   gpuMemory?: number;
