@@ -85,6 +85,9 @@ pub(crate) struct BenchArgs {
     /// -r requests, one after another
     #[arg(long, requires = "parallel", conflicts_with_all = ["long_prompt", "batch_invariant", "profile"])]
     http: bool,
+    /// Without matrix units, as in browsers
+    #[arg(long, conflicts_with_all = ["train", "parallel"])]
+    no_matrix_units: bool,
     /// Skip the check that GPU and CPU choose the same tokens with the demo model; software GPUs are never checked
     #[arg(long)]
     no_agreement: bool,
@@ -136,7 +139,8 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
     };
     let context = tests.iter().map(Test::context).max().unwrap_or(1).max(grown);
     let mut adapters = args.adapters.read(&place)?;
-    let loader = Loader::new(place, &args.device, Some(context), CacheType::F16);
+    let mut loader = Loader::new(place, &args.device, Some(context), CacheType::F16);
+    loader.options.exact = args.no_matrix_units;
     let (model, load) = loader.load()?;
     adapters.0.extend(args.lora_rank.map(|rank| (random::adapter(&model, rank), 1.0)));
     let options = SessionOptions {

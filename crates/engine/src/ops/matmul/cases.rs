@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Quantised formats: columns, rows, width. Rows beyond 8 KiB become slabs on the floor.
-const BLOCKS: [(DType, usize, usize, usize); 32] = [
+const BLOCKS: [(DType, usize, usize, usize); 33] = [
     (DType::Q4_0, 1, 17, 544),
     (DType::Q4_1, 1, 257, 32),
     (DType::Q5_0, 1, 17, 1056),
@@ -33,6 +33,7 @@ const BLOCKS: [(DType, usize, usize, usize); 32] = [
     (DType::TQ2_0, 1, 25, 768),
     (DType::IQ2_XXS, 9, 17, 512),
     (DType::TQ1_0, 40, 17, 256),
+    (DType::IQ2_XS, 128, 70, 512),
     (DType::Q4_1, 2, 5, 96),
     (DType::Q6_K, 3, 6, 512),
     (DType::Q5_1, 4, 67, 288),
@@ -79,6 +80,9 @@ pub(crate) fn cases() -> Vec<Case> {
         (DType::BF16, 1029, 389, 96),
         // Enough large tiles for the variant that uses less memory.
         (DType::Q5_0, 129, 16_390, 32),
+        // A dequantised weight: in several parts on the floor; with split-K.
+        (DType::Q4_0, 128, 140, 1056),
+        (DType::Q4_K, 128, 70, 2304),
     ] {
         cases.push(matmul(dtype, t, rows, width));
     }

@@ -73,11 +73,17 @@ impl Op for Linear {
     }
 }
 
-/// GEMM: one dispatch per slab, after one that converts x where tiles take it in another form.
+/// GEMM: one dispatch per slab, after one that converts x where tiles take it in another form; or with a dequantised weight.
 fn gemm(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (x, slabs) = (&call.input(0).shape, call.slabs(1));
     let gemm = Gemm { x, weight: 1, output: 0, clamp: ClampRanges::default() };
-    let tile = |slab| Shape::of_slab(x, &slabs, slab).tile(call.facts);
+    let shape = |slab| Shape::of_slab(x, &slabs, slab);
+    let tile = |slab| shape(slab).tile(call.facts);
+    if shape(0).is_dequantised(tile(0))
+        && let Some(dispatches) = gemm.dequantised(&slabs, false, call)
+    {
+        return dispatches;
+    }
     let (columns, prepared) = tile(0).columns_of(call, &slabs);
     let dispatch = |slab| gemm.dispatch(tile(slab), (&slabs, slab), columns, call);
     prepared.into_iter().chain((0..slabs.rows.len()).map(dispatch)).collect()

@@ -11,6 +11,7 @@
 //! | 9–32 | f16 matrix units, few tiles of 32 columns | GEMM with matrix units, split-K tiles |
 //! | > 8 | f16 matrix units | GEMM with matrix units, five tile shapes |
 //! | > 8 | F32, F16 or BF16 weights | GEMM, register tiles |
+//! | ≥ 128 | quantised weights | dequantised first, then GEMM, register tiles |
 //! | > 8 | quantised weights | GEMM, scalar tiles |
 //!
 //! The constants are tuned for a large device; a small one loses little.
@@ -26,6 +27,9 @@ use crate::{
 /// Reading a weight once for several tokens pays if it has this many units for each lane of a busy device: where x is read from where it
 /// is, and where one more dispatch stages it.
 const BATCH_PAYS: (usize, usize) = (1, 4);
+
+/// Tokens from which dequantising a weight for register tiles pays.
+const DEQUANTISE_PAYS: usize = 128;
 
 /// The kernel form of a matmul.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +96,12 @@ impl Shape {
         // Weights are quantised together with x, all rows at once.
         let int8 = Tile::with_int8_units((self.tokens, self.rows, self.width), self.dtype, facts);
         int8.filter(|_| self.one_slab).unwrap_or_else(|| Tile::new(self.tokens, self.rows, facts))
+    }
+
+    /// Whether a GEMM of these tiles dequantises the weight first.
+    pub(super) fn is_dequantised(&self, tile: Tile) -> bool {
+        let is_quantised = !matches!(self.dtype, DType::F32 | DType::F16 | DType::BF16);
+        is_quantised && matches!(tile, Tile::Scalar { .. }) && self.tokens >= DEQUANTISE_PAYS
     }
 
     /// Whether a batched GEMV has kernels for the tokens: up to 8, or groups of 8 where a GEMM would round differently.
@@ -170,6 +180,21 @@ mod tests {
             (shape(512, 12_288, 48), &floor, Form::Gemm(Tile::Scalar { columns: 64 })),
         ] {
             assert_eq!(Form::new(&shape, facts), form, "{shape:?}");
+        }
+    }
+
+    #[test]
+    fn weights_are_dequantised_for_many_tokens_without_matrix_units() {
+        let (scalar, matrix) =
+            (Tile::Scalar { columns: 64 }, Tile::Matrix(TileShape::Large, MatrixUnits::Wgpu16));
+        let f16 = |shape| Shape { dtype: DType::F16, ..shape };
+        for (shape, tile, is_dequantised) in [
+            (shape(128, 2048, 48), scalar, true),
+            (shape(127, 2048, 48), scalar, false),
+            (shape(512, 2048, 48), matrix, false),
+            (f16(shape(512, 2048, 48)), scalar, false),
+        ] {
+            assert_eq!(shape.is_dequantised(tile), is_dequantised, "{shape:?} {tile:?}");
         }
     }
 

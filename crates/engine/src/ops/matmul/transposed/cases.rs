@@ -37,6 +37,9 @@ pub(crate) fn cases() -> Vec<Case> {
     {
         cases.push(matmul(DType::Q8_0, t, rows, width));
     }
+    // A dequantised weight with split-K, and of rows that are not whole units.
+    cases.push(matmul(DType::Q4_K, 128, 2100, 256));
+    cases.push(matmul(DType::Q6_K, 130, 33, 768));
     // Workgroups share a tile (split-K).
     cases.push(matmul(DType::Q8_0, 20, 2100, 64));
     cases.push(matmul(DType::F32, 3, 5, 7).gradient());

@@ -1,10 +1,13 @@
-//! Tiles: with matrix units if the device has any and the weight has a single slab; otherwise one dispatch per slab, each adding to the
-//! results of the one before.
+//! Tiles: with matrix units if the device has any and the weight has a single slab; without them, for many positions, with a dequantised
+//! weight if it has a single slab; otherwise one dispatch per slab, each adding to the results of the one before.
 
 use crate::{
     gpu::{BufferRef, Dispatch, GpuCall, Kernel, Slabs},
     ops::{
-        matmul::gemm::Tile,
+        matmul::{
+            gemm::{ClampRanges, Gemm, Tile},
+            select::Shape,
+        },
         parts::{WEIGHTS, quant},
         slab::{SLAB, SlabParams},
         split_k::{add_up, chunks, parts_at},
@@ -31,6 +34,13 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
         let sharing = |groups| chunks(groups, call.input(1).shape.rows(), LEAST_CHUNK);
         let tile = Tile::shared(t, slabs.row_units() * 32, sharing, call.facts);
         if let Some(dispatches) = by_matrix_units(call, &slabs, tile) {
+            return dispatches;
+        }
+        let x = &call.input(0).shape;
+        let gemm = Gemm { x, weight: 1, output: 0, clamp: ClampRanges::default() };
+        if Shape::of_slab(x, &slabs, 0).is_dequantised(tile)
+            && let Some(dispatches) = gemm.dequantised(&slabs, true, call)
+        {
             return dispatches;
         }
     }
