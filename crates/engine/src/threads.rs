@@ -62,6 +62,33 @@ fn share<S>(
     pieces.for_each(|(index, piece)| work(&mut scratch, index, piece));
 }
 
+/// Calls `work` with each item, on several threads. They are its own: those of the pool may be busy compiling.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn in_parallel<T: Send>(
+    items: impl ExactSizeIterator<Item = T> + Send,
+    work: impl Fn(T) + Sync,
+) {
+    const MOST: usize = 8;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = cores.min(MOST).min(items.len());
+    if threads < 2 {
+        return items.for_each(work);
+    }
+    let items = Mutex::new(items);
+    let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let each = || std::iter::from_fn(next).for_each(&work);
+    std::thread::scope(|scope| {
+        (1..threads).for_each(|_| _ = scope.spawn(each));
+        each();
+    });
+}
+
+/// Calls `work` with each item.
+#[cfg(target_arch = "wasm32")]
+pub(crate) fn in_parallel<T>(items: impl Iterator<Item = T>, work: impl Fn(T)) {
+    items.for_each(work);
+}
+
 /// Background jobs that never outlive their owner. Dropping the queue discards the jobs that have not started and waits for
 /// those that run, so that whatever a job holds (a GPU device, say) is released before the owner's drop returns: a driver
 /// must not be torn down by a worker thread while the process exits.
@@ -162,7 +189,16 @@ mod tests {
         time::Duration,
     };
 
-    use super::{JobQueue, WORTH_SHARING, for_pieces};
+    use super::{JobQueue, WORTH_SHARING, for_pieces, in_parallel};
+
+    #[test]
+    fn every_item_is_worked_on_once() {
+        for items in [0, 1, 2, 100] {
+            let times: Vec<AtomicUsize> = (0..items).map(|_| AtomicUsize::new(0)).collect();
+            in_parallel(times.iter(), |times| _ = times.fetch_add(1, Ordering::Relaxed));
+            assert!(times.iter().all(|times| times.load(Ordering::Relaxed) == 1), "{items} items");
+        }
+    }
 
     /// Every piece is filled once, by its index, in parallel or not.
     fn check(len: usize, size: usize, operations: u64) {

@@ -192,7 +192,7 @@ impl Scheduler {
             return Err(RuntimeError::QueueFull { waiting: self.queue.len() });
         }
         let id = self.next_id();
-        self.queue.push_back(Waiting { id, content, most, completion, adapters, home: None });
+        self.queue.push_back(Waiting { id, content, most, completion, adapters, borrowed: None });
         Ok(id)
     }
 
@@ -285,10 +285,10 @@ impl Scheduler {
             let Some(mut pages) = self.pool.admit(first.most) else { return };
             let Some(waiting) = self.queue.pop_front() else { return };
             self.free_slots.pop();
-            let Waiting { id, content, most, mut completion, adapters, home } = waiting;
+            let Waiting { id, content, most, mut completion, adapters, borrowed } = waiting;
             let adapter = self.passes.adapter_id(adapters.as_ref());
-            let filled = match &home {
-                Some(home) => home.session.cached(),
+            let filled = match &borrowed {
+                Some(borrowed) => borrowed.session.cached(),
                 None => {
                     let key = content.key(adapter, content.tokens.len());
                     let filled = self.pool.reuse(&mut pages, key);
@@ -311,7 +311,7 @@ impl Scheduler {
                 adapters,
                 adapter,
                 slot,
-                home,
+                borrowed,
             };
             self.running.push(running);
         }
@@ -326,8 +326,8 @@ impl Scheduler {
     fn remove(&mut self, index: usize) -> Completion {
         let mut running = self.running.remove(index);
         self.copy_back(&mut running);
-        let Running { id, pages, completion, adapter, slot, home, .. } = running;
-        self.give_back(id, home);
+        let Running { id, pages, completion, adapter, slot, borrowed, .. } = running;
+        self.give_back(id, borrowed);
         self.pool.release(pages);
         self.free_slots.push(slot);
         let used = self.running.iter().any(|running| running.adapter == adapter);
@@ -342,7 +342,7 @@ impl Scheduler {
 
     /// Ends a request that has no memory.
     fn drop_waiting(&mut self, waiting: Waiting) -> Completion {
-        self.give_back(waiting.id, waiting.home);
+        self.give_back(waiting.id, waiting.borrowed);
         waiting.completion
     }
 }

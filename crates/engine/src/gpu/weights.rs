@@ -10,7 +10,11 @@ use super::{
     readback::Fence,
     slabs::{ROW_STEP, Slabs},
 };
-use crate::{error::EngineError, graph::Shape};
+use crate::{error::EngineError, graph::Shape, threads::in_parallel};
+
+/// Bytes of a piece that one thread splits into planes and copies: reading pages of the file, splitting and copying take longer than the
+/// transfer to the device.
+const SHARE_BYTES: usize = 1 << 20;
 
 /// The weights of a model on one device.
 #[derive(Debug)]
@@ -82,9 +86,15 @@ impl Weights {
                 continue;
             }
             let piece = &bytes[(start - first) * row_bytes..(end - first) * row_bytes];
-            for (offset, plane) in slabs.split(slab, start - range.start, piece) {
-                self.copy(&buffers[slab], offset, plane);
-            }
+            let (queue, buffer): (_, &wgpu::Buffer) = (&self.gpu.queue, &buffers[slab]);
+            let share_rows = (SHARE_BYTES / row_bytes).next_multiple_of(ROW_STEP).max(ROW_STEP);
+            let shares = piece.chunks(share_rows * row_bytes).enumerate();
+            in_parallel(shares, |(i, share)| {
+                let first = start - range.start + i * share_rows;
+                for (offset, plane) in slabs.split(slab, first, share) {
+                    copy(queue, buffer, offset, plane);
+                }
+            });
         }
         Ok(())
     }
@@ -121,10 +131,10 @@ impl Weights {
     pub fn bytes(&self) -> u64 {
         self.known.values().flat_map(|resident| &resident.buffers).map(Buffer::bytes).sum()
     }
+}
 
-    /// Queues a copy, padded to WebGPU's multiple of four bytes.
-    fn copy(&self, buffer: &wgpu::Buffer, offset: usize, mut plane: Vec<u8>) {
-        plane.resize(plane.len().next_multiple_of(4), 0);
-        self.gpu.queue.write_buffer(buffer, offset as u64, &plane);
-    }
+/// Queues a copy, padded to WebGPU's multiple of four bytes.
+fn copy(queue: &wgpu::Queue, buffer: &wgpu::Buffer, offset: usize, mut plane: Vec<u8>) {
+    plane.resize(plane.len().next_multiple_of(4), 0);
+    queue.write_buffer(buffer, offset as u64, &plane);
 }
