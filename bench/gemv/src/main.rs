@@ -25,8 +25,28 @@ const PASSES: usize = 32;
 const CACHED_ROWS: usize = 32;
 /// More than any cache holds.
 const MEMORY: usize = 256 << 20;
-const FORMATS: [DType; 7] =
-    [DType::Q4_K, DType::Q5_K, DType::Q6_K, DType::Q8_0, DType::Q4_0, DType::F16, DType::IQ4_XS];
+const FORMATS: [DType; 20] = [
+    DType::Q4_K,
+    DType::Q5_K,
+    DType::Q6_K,
+    DType::Q3_K,
+    DType::Q2_K,
+    DType::Q8_0,
+    DType::Q4_0,
+    DType::F16,
+    DType::IQ4_NL,
+    DType::IQ4_XS,
+    DType::IQ3_S,
+    DType::IQ3_XXS,
+    DType::IQ2_S,
+    DType::IQ2_XS,
+    DType::IQ2_XXS,
+    DType::IQ1_S,
+    DType::IQ1_M,
+    DType::TQ2_0,
+    DType::TQ1_0,
+    DType::BF16,
+];
 const COLUMNS: [usize; 3] = [1, 4, 8];
 
 fn noise(count: usize) -> Vec<f32> {

@@ -89,7 +89,7 @@ impl CodeBook {
     }
 
     /// Every entry as levels. `ELEMENTS` must be [`elements`](Self::elements).
-    pub(super) fn expand<const ELEMENTS: usize>(&self) -> Vec<[i8; ELEMENTS]> {
+    pub fn expand<const ELEMENTS: usize>(&self) -> Vec<[i8; ELEMENTS]> {
         let entry = |number| {
             let mut entry = [0; ELEMENTS];
             for (element, digit) in entry.iter_mut().zip(self.digits(number)) {

@@ -6,8 +6,10 @@ use std::marker::PhantomData;
 use rullama_gguf::{DType, quant::dequantize};
 
 use super::{
-    Kernel,
-    formats::{Format, Scaling, with_format},
+    HAS_KERNELS, Kernel,
+    formats::{Format, with_format},
+    integer::scaled,
+    integer_format::{IntegerFormat, with_integer_format},
     lanes::{Lanes, WIDTH},
     run,
 };
@@ -92,11 +94,16 @@ pub(crate) fn gemm(dtype: DType, rows: &[&[u8]], columns: &Panels, scratch: &mut
 
 /// Decodes whole blocks, to the same bits as [`dequantize`].
 fn decode(dtype: DType, bytes: &[u8], out: &mut [f32]) {
-    with_format!(dtype, F => {
-        if out.len().is_multiple_of(32 * F::UNITS) {
-            return run(Decode::<F> { bytes, out, format: PhantomData });
-        }
-    }, {});
+    if HAS_KERNELS {
+        with_integer_format!(dtype, F => {
+            return run(DecodeIntegers::<F> { bytes, out, format: PhantomData });
+        }, {});
+        with_format!(dtype, F => {
+            if out.len().is_multiple_of(32) {
+                return run(Decode::<F> { bytes, out, format: PhantomData });
+            }
+        }, {});
+    }
     dequantize(dtype, bytes, out).expect("the plan checked type and length");
 }
 
@@ -111,23 +118,43 @@ impl<F: Format> Kernel for Decode<'_, F> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let out = self.out.as_chunks_mut::<32>().0.chunks_exact_mut(F::UNITS);
+        let out = self.out.as_chunks_mut::<32>().0;
+        for (block, out) in self.bytes.chunks_exact(F::BYTES).zip(out) {
+            let (scale, values) = (F::scale(lanes, block), F::values(lanes, block));
+            for (out, values) in out.as_chunks_mut::<WIDTH>().0.iter_mut().zip(values) {
+                let scaled = scale.map_or(values, |scale| lanes.mul(lanes.splat(scale), values));
+                lanes.store(scaled, out);
+            }
+        }
+    }
+}
+
+pub(super) struct DecodeIntegers<'a, F> {
+    pub(super) bytes: &'a [u8],
+    pub(super) out: &'a mut [f32],
+    pub(super) format: PhantomData<F>,
+}
+
+/// `level · scale` is exact, and so is its product with the factor: together they have at most 24 bits.
+impl<F: IntegerFormat> Kernel for DecodeIntegers<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) {
+        let (book, out) = (F::book(), self.out.as_chunks_mut::<32>().0.chunks_exact_mut(8));
         for (block, out) in self.bytes.chunks_exact(F::BYTES).zip(out) {
             let scales = F::scales(lanes, block);
-            for unit in 0..F::UNITS {
-                let values = F::unit(lanes, block, unit);
-                let out = out[unit].as_chunks_mut::<WIDTH>().0;
-                for half in 0..2 {
-                    let scaled = |scale: usize| lanes.mul(lanes.splat(scales[scale]), values[half]);
-                    let value = match F::SCALING {
-                        Scaling::None => values[half],
-                        Scaling::Block => scaled(0),
-                        Scaling::Half => scaled(2 * unit + half),
-                        Scaling::UnitMinimum => {
-                            lanes.sub(scaled(unit), lanes.splat(scales[8 + unit]))
-                        }
-                    };
-                    lanes.store(value, &mut out[half]);
+            let factor = lanes.splat(scales.factor);
+            for (unit, out) in out.iter_mut().enumerate() {
+                let levels = F::levels(lanes, book, block, unit);
+                let w = lanes.word_floats(scaled::<L, F>(lanes, levels, &scales.pairs, unit));
+                for (half, out) in out.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
+                    let mut value = lanes.mul(factor, w[half]);
+                    if F::MINIMA {
+                        let minimum = f32::from(scales.minima[2 * unit + half]);
+                        value = lanes.sub(value, lanes.splat(scales.minima_factor * minimum));
+                    }
+                    lanes.store(value, out);
                 }
             }
         }

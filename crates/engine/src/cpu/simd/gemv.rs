@@ -1,5 +1,5 @@
-//! Dot products of a weight's row with a few columns. K-quants are multiplied in integers; this file has the formats with blocks of 32 weights
-//! or none: f32 arithmetic on the levels, scales applied per unit.
+//! Dot products of a weight's row with a few columns. Formats with blocks of 256 weights are multiplied in integers; this file has those with
+//! blocks of 32 or none: f32 arithmetic on the levels, scales applied per unit.
 
 use std::marker::PhantomData;
 
@@ -7,8 +7,9 @@ use rullama_gguf::{DType, quant::dequantize};
 
 use super::{
     HAS_KERNELS, Kernel,
-    formats::{Format, Scaling, with_integer_format, with_unit_format},
+    formats::{Format, with_format},
     integer::{Digits, IntegerRow, digits},
+    integer_format::{IntegerFormat, with_integer_format},
     lanes::Lanes,
     run,
     vector::{dot, halves},
@@ -67,7 +68,7 @@ fn with_kernel(dtype: DType, row: &[u8], columns: &[Column<'_>], out: &mut [f32]
         }
         return true;
     }, {});
-    with_unit_format!(dtype, F => {
+    with_format!(dtype, F => {
         if width.is_multiple_of(32) {
             run(Row::<F> { row, columns, out, format: PhantomData });
             return true;
@@ -136,19 +137,19 @@ fn row_dots<L: Lanes, F: Format, const C: usize>(
         lanes.prefetch_after(group);
         for_units!(UNIT => {
             let block = &group[UNIT * F::BYTES..][..F::BYTES];
-            let (scale, w) = (F::scales(lanes, block)[0], F::unit(lanes, block, 0));
+            let (scale, w) = (F::scale(lanes, block), F::values(lanes, block));
             for c in 0..C {
                 let x = halves(lanes, &group_x[c][UNIT]);
-                sums[c] = add_unit::<L, F>(lanes, scale, w, x, sums[c]);
+                sums[c] = add_unit(lanes, scale, w, x, sums[c]);
             }
         });
     }
     let done = row.len() / (GROUP * F::BYTES) * GROUP;
     for (unit, block) in rest.chunks_exact(F::BYTES).enumerate() {
-        let (scale, w) = (F::scales(lanes, block)[0], F::unit(lanes, block, 0));
+        let (scale, w) = (F::scale(lanes, block), F::values(lanes, block));
         for c in 0..C {
             let x = halves(lanes, &x[c][done + unit]);
-            sums[c] = add_unit::<L, F>(lanes, scale, w, x, sums[c]);
+            sums[c] = add_unit(lanes, scale, w, x, sums[c]);
         }
     }
     let mut out = [0.0; C];
@@ -159,16 +160,16 @@ fn row_dots<L: Lanes, F: Format, const C: usize>(
 }
 
 #[inline(always)]
-fn add_unit<L: Lanes, F: Format>(
+fn add_unit<L: Lanes>(
     lanes: L,
-    scale: f32,
+    scale: Option<f32>,
     w: [L::Floats; 2],
     x: [L::Floats; 2],
     sums: [L::Floats; 2],
 ) -> [L::Floats; 2] {
-    match F::SCALING {
-        Scaling::None => [lanes.fma(w[0], x[0], sums[0]), lanes.fma(w[1], x[1], sums[1])],
-        _ => {
+    match scale {
+        None => [lanes.fma(w[0], x[0], sums[0]), lanes.fma(w[1], x[1], sums[1])],
+        Some(scale) => {
             let scaled = |half: usize| {
                 lanes.fma(lanes.splat(scale), lanes.mul(w[half], x[half]), sums[half])
             };

@@ -1,12 +1,12 @@
-//! Dot products of K-quant rows in integers: `level · scale` is an integer of 16 bits, and an activation is two of them, which together hold
-//! the bits of its float. A block of 256 is added up without rounding.
+//! Dot products in integers of rows with blocks of 256 weights: `level · scale` is an integer of 16 bits, and an activation is two of them,
+//! which together hold the bits of its float. A block is added up without rounding.
 
 use std::{hint::black_box, marker::PhantomData};
 
 use super::{
     Kernel,
-    formats::{IntegerFormat, Scaling},
     gemv::for_units,
+    integer_format::IntegerFormat,
     lanes::{Lanes, WIDTH},
     run,
     vector::halves,
@@ -22,7 +22,7 @@ const BLOCK: usize = 256;
 pub(super) struct Digits {
     high: [[i16; 32]; 8],
     low: [[i16; 32]; 8],
-    /// Eight zeros and the sums of the units: what minima are multiplied with.
+    /// The sums of the half units: what minima are multiplied with.
     sums: [f32; WIDTH],
     /// A power of two; NaN if an activation is infinite or NaN.
     step: f32,
@@ -56,6 +56,7 @@ impl Kernel for Split<'_> {
         for (unit, x) in self.0.as_chunks::<32>().0.iter().enumerate() {
             let x = halves(lanes, x);
             for (half, x) in x.into_iter().enumerate() {
+                digits.sums[2 * unit + half] = lanes.sum(x);
                 let fixed = lanes.integers(lanes.mul(x, lanes.splat(factor)));
                 for (i, fixed) in fixed.into_iter().enumerate() {
                     digits.high[unit][WIDTH * half + i] = ((fixed + (1 << 15)) >> 16) as i16;
@@ -63,7 +64,6 @@ impl Kernel for Split<'_> {
                     digits.low[unit][WIDTH * half + i] = fixed as i16;
                 }
             }
-            digits.sums[8 + unit] = lanes.sum(lanes.add(x[0], x[1]));
         }
         digits
     }
@@ -104,6 +104,35 @@ impl<F: IntegerFormat> IntegerRow<'_, F> {
     }
 }
 
+/// Levels of a unit times their scales.
+#[inline(always)]
+pub(super) fn scaled<L: Lanes, F: IntegerFormat>(
+    lanes: L,
+    levels: L::Words,
+    pairs: &[i32; WIDTH],
+    unit: usize,
+) -> L::Words {
+    match F::HALF_SCALES {
+        true => lanes.scale_halves(levels, pairs, unit),
+        false => lanes.scale_words(levels, pairs[unit]),
+    }
+}
+
+/// Adds the products of a unit and each column: of the columns' high digits, and of their low ones.
+#[inline(always)]
+fn add_unit<L: Lanes, const C: usize>(
+    lanes: L,
+    w: L::Words,
+    x: [&Digits; C],
+    unit: usize,
+    dots: &mut [[L::Ints; 2]; C],
+) {
+    for c in 0..C {
+        dots[c][0] = lanes.dot_words(w, lanes.words(&x[c].high[unit]), dots[c][0]);
+        dots[c][1] = lanes.dot_words(w, lanes.words(&x[c].low[unit]), dots[c][1]);
+    }
+}
+
 /// The sums of each column are independent, so that their number does not change a bit.
 #[inline(always)]
 fn row_dots<L: Lanes, F: IntegerFormat, const C: usize>(
@@ -111,39 +140,42 @@ fn row_dots<L: Lanes, F: IntegerFormat, const C: usize>(
     row: &[u8],
     columns: &[&[Digits]; C],
 ) -> [f32; C] {
+    let book = F::book();
     let (mut sums, mut minima) = ([lanes.splat(0.0); C], [lanes.splat(0.0); C]);
     for (index, block) in row.chunks_exact(F::BYTES).enumerate() {
         lanes.prefetch_after(block);
-        let scales = F::integer_scales(lanes, block);
+        let scales = F::scales(lanes, block);
         // Kept in memory, from where broadcasting costs no more than a load; the compiler would shuffle registers instead.
         let pairs = black_box(&scales.pairs);
         let x: [&Digits; C] = columns.map(|column| &column[index]);
         // At most 2¹² · 2¹⁵ · 16, which fits.
         let mut dots = [[lanes.zero_ints(); 2]; C];
         // Where there are registers, a column alone has two chains of sums per digit: a chain has the latency of eight instructions.
-        let two_chains = C == 1 && L::LARGE_TILE;
-        let mut odd = [lanes.zero_ints(); 2];
-        for_units!(UNIT => {
-            let levels = F::levels(lanes, block, UNIT);
-            let w = match F::SCALING {
-                Scaling::Half => lanes.scale_halves(levels, pairs, UNIT),
-                _ => lanes.scale_words(levels, pairs[UNIT]),
-            };
-            for c in 0..C {
-                let dots = if two_chains && UNIT % 2 == 1 { &mut odd } else { &mut dots[c] };
-                dots[0] = lanes.dot_words(w, lanes.words(&x[c].high[UNIT]), dots[0]);
-                dots[1] = lanes.dot_words(w, lanes.words(&x[c].low[UNIT]), dots[1]);
+        let two_chains = C == 1 && L::LARGE_TILE && F::UNROLLED;
+        let mut odd = dots;
+        if F::UNROLLED {
+            for_units!(UNIT => {
+                let w = scaled::<L, F>(lanes, F::levels(lanes, book, block, UNIT), pairs, UNIT);
+                let dots = if two_chains && UNIT % 2 == 1 { &mut odd } else { &mut dots };
+                add_unit(lanes, w, x, UNIT, dots);
+            });
+        } else {
+            for unit in 0..8 {
+                let w = scaled::<L, F>(lanes, F::levels(lanes, book, block, unit), pairs, unit);
+                add_unit(lanes, w, x, unit, &mut dots);
             }
-        });
+        }
         if two_chains {
-            dots[0] = [lanes.add_ints(dots[0][0], odd[0]), lanes.add_ints(dots[0][1], odd[1])];
+            for (dot, odd) in dots[0].iter_mut().zip(odd[0]) {
+                *dot = lanes.add_ints(*dot, odd);
+            }
         }
         for c in 0..C {
             let (high, low) = (lanes.floats(dots[c][0]), lanes.floats(dots[c][1]));
             let dot = lanes.fma(lanes.splat(65536.0), high, low);
             sums[c] = lanes.fma(lanes.splat(scales.factor * x[c].step), dot, sums[c]);
         }
-        if F::SCALING == Scaling::UnitMinimum {
+        if F::MINIMA {
             let all = lanes.mul(lanes.unsigned(&scales.minima), lanes.splat(scales.minima_factor));
             for c in 0..C {
                 minima[c] = lanes.fma(all, lanes.load(&x[c].sums), minima[c]);

@@ -58,6 +58,14 @@ pub(crate) trait Lanes: Copy {
     fn minus(self, a: Self::Bytes, by: u8) -> Self::Bytes;
     /// `(byte << by) & mask`, or `(byte >> -by) & mask`; the mask has only bits that come from the same byte.
     fn shift(self, a: Self::Bytes, by: i32, mask: u8) -> Self::Bytes;
+    /// `a + b`, wrapping.
+    fn plus(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
+    /// Negates the bytes whose bit is set.
+    fn negate(self, a: Self::Bytes, signs: u32) -> Self::Bytes;
+    /// Four times eight bytes, the first in the lowest bits.
+    fn eights(self, groups: [u64; 4]) -> Self::Bytes;
+    /// Looks up bytes below 16.
+    fn look_up(self, table: &[i8; 16], index: Self::Bytes) -> Self::Bytes;
     /// Signed bytes as floats, in two halves.
     fn widen(self, a: Self::Bytes) -> [Self::Floats; 2];
 
@@ -80,6 +88,8 @@ pub(crate) trait Lanes: Copy {
     fn scale_words(self, a: Self::Words, scale: i32) -> Self::Words;
     /// The same with two of 16 scales: the first half with `scales[2 · unit]`, the other with the next one.
     fn scale_halves(self, a: Self::Words, scales: &[i32; WIDTH], unit: usize) -> Self::Words;
+    /// Words as floats, in two halves.
+    fn word_floats(self, a: Self::Words) -> [Self::Floats; 2];
     /// 16 zeros.
     fn zero_ints(self) -> Self::Ints;
     /// `a + b`, wrapping.
@@ -231,6 +241,34 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
+    fn plus(self, mut a: Self::Bytes, b: Self::Bytes) -> Self::Bytes {
+        a.iter_mut().zip(b).for_each(|(a, b)| *a = a.wrapping_add(b));
+        a
+    }
+
+    #[inline(always)]
+    fn negate(self, mut a: Self::Bytes, signs: u32) -> Self::Bytes {
+        for (i, byte) in a.iter_mut().enumerate() {
+            *byte = if signs >> i & 1 == 1 { byte.wrapping_neg() } else { *byte };
+        }
+        a
+    }
+
+    #[inline(always)]
+    fn eights(self, groups: [u64; 4]) -> Self::Bytes {
+        let mut out = [0; 32];
+        for (out, group) in out.as_chunks_mut::<8>().0.iter_mut().zip(groups) {
+            *out = group.to_le_bytes();
+        }
+        out
+    }
+
+    #[inline(always)]
+    fn look_up(self, table: &[i8; 16], index: Self::Bytes) -> Self::Bytes {
+        index.map(|i| table[usize::from(i & 15)].cast_unsigned())
+    }
+
+    #[inline(always)]
     fn widen(self, a: Self::Bytes) -> [Self::Floats; 2] {
         [each(|i| f32::from(a[i].cast_signed())), each(|i| f32::from(a[16 + i].cast_signed()))]
     }
@@ -271,6 +309,11 @@ impl Lanes for Plain {
             half.iter_mut().for_each(|word| *word = word.wrapping_mul(*scale as i16));
         }
         a
+    }
+
+    #[inline(always)]
+    fn word_floats(self, a: Self::Words) -> [Self::Floats; 2] {
+        [each(|i| a[i].into()), each(|i| a[WIDTH + i].into())]
     }
 
     #[inline(always)]

@@ -2,11 +2,15 @@
 //! the best one is chosen at run time (decision 0016).
 
 mod activation;
+mod code_books;
 mod formats;
 mod gemm;
 mod gemv;
 mod integer;
+mod integer_format;
+mod k_quants;
 mod lanes;
+mod ternary;
 mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;

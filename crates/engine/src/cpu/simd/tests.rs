@@ -9,15 +9,16 @@ use rullama_gguf::{
 
 use super::{
     Column, GemmScratch, Panels,
-    formats::{with_format, with_integer_format, with_unit_format},
+    formats::with_format,
     gemm,
-    gemm::{DEPTH, Decode, Tiles},
+    gemm::{DEPTH, Decode, DecodeIntegers, Tiles},
     gemv,
     gemv::Row,
     integer::{Digits, IntegerRow, Split},
+    integer_format::with_integer_format,
 };
 
-const FORMATS: [DType; 10] = [
+const FORMATS: [DType; 23] = [
     DType::Q8_0,
     DType::Q4_0,
     DType::Q5_0,
@@ -28,9 +29,25 @@ const FORMATS: [DType; 10] = [
     DType::BF16,
     DType::F32,
     DType::Q4_1,
+    DType::IQ4_NL,
+    DType::Q2_K,
+    DType::Q3_K,
+    DType::IQ4_XS,
+    DType::IQ3_S,
+    DType::IQ3_XXS,
+    DType::IQ2_S,
+    DType::IQ2_XS,
+    DType::IQ2_XXS,
+    DType::IQ1_S,
+    DType::IQ1_M,
+    DType::TQ1_0,
+    DType::TQ2_0,
 ];
 
-const INTEGER_FORMATS: [DType; 3] = [DType::Q4_K, DType::Q5_K, DType::Q6_K];
+/// The formats that are multiplied in integers.
+fn integer_formats() -> impl Iterator<Item = DType> {
+    FORMATS.into_iter().filter(|dtype| dtype.block_elements() == 256)
+}
 
 /// Numbers from -1 to 1 without a pattern.
 fn noise(count: usize, seed: u32) -> Vec<f32> {
@@ -59,6 +76,44 @@ fn check(dtype: DType, got: f32, w: &[f32], x: &[f32]) {
     assert!((f64::from(got) - wanted).abs() <= bound, "{dtype:?}: {got}, not {wanted} ± {bound}");
 }
 
+/// Where a block of an integer format has its f16 factors; those of IQ1_M are spread over the last eight bytes.
+fn factors(dtype: DType) -> Vec<usize> {
+    match dtype {
+        DType::Q4_K | DType::Q5_K => vec![0, 2],
+        DType::Q2_K => vec![80, 82],
+        DType::Q3_K => vec![108],
+        DType::Q6_K => vec![208],
+        DType::TQ1_0 => vec![52],
+        DType::TQ2_0 => vec![64],
+        DType::IQ1_M => vec![],
+        _ => vec![0],
+    }
+}
+
+/// Sets the factors of a block of an integer format to 0.5, and that of minima to 2.
+fn set_factors(dtype: DType, block: &mut [u8]) {
+    for (at, factor) in factors(dtype).into_iter().zip([[0x00, 0x38], [0x00, 0x40]]) {
+        block[at..at + 2].copy_from_slice(&factor);
+    }
+    if dtype == DType::IQ1_M {
+        // The bits of 0.5, four at a time from the lowest, in the upper halves of bytes.
+        for (at, bits) in [(49, 0x00), (51, 0x00), (53, 0x80), (55, 0x30)] {
+            block[at] = block[at] & 0x0F | bits;
+        }
+    }
+}
+
+/// A row of noise; for formats without an encoder, of any levels and scales.
+fn row_of(dtype: DType, width: usize) -> Vec<u8> {
+    if dtype.encodable() {
+        return quantize(dtype, &noise(width, 1)).expect("an encoder");
+    }
+    let bytes = noise(width / dtype.block_elements() * dtype.block_bytes(), 7);
+    let mut row: Vec<u8> = bytes.iter().map(|x| (x * 127.0) as i8 as u8).collect();
+    row.chunks_exact_mut(dtype.block_bytes()).for_each(|block| set_factors(dtype, block));
+    row
+}
+
 fn decoded(dtype: DType, bytes: &[u8], width: usize) -> Vec<f32> {
     let mut out = vec![0.0; width];
     dequantize(dtype, bytes, &mut out).expect("whole blocks");
@@ -72,7 +127,7 @@ fn rows_times_a_few_columns_equal_the_definition() {
             if !width.is_multiple_of(dtype.block_elements()) {
                 continue;
             }
-            let row = quantize(dtype, &noise(width, 1)).expect("an encoder");
+            let row = row_of(dtype, width);
             let w = decoded(dtype, &row, width);
             let x: Vec<Vec<f32>> = (0..7).map(|seed| noise(width, 2 + seed)).collect();
             let columns: Vec<_> = x.iter().map(|x| Column::new(dtype, x)).collect();
@@ -97,8 +152,7 @@ fn rows_times_many_columns_equal_the_definition() {
         // Widths that are no multiple of a step, and numbers of columns and rows that fill no tile.
         let width = if dtype.block_elements() == 256 { 768 } else { 544 };
         for (rows, count) in [(1, 9), (5, 16), (32, 50)] {
-            let w = noise(rows * width, 1);
-            let bytes = quantize(dtype, &w).expect("an encoder");
+            let bytes = row_of(dtype, rows * width);
             let row_bytes: Vec<&[u8]> = bytes.chunks_exact(bytes.len() / rows).collect();
             let x: Vec<Vec<f32>> = (0..count).map(|seed| noise(width, 2 + seed as u32)).collect();
             let columns: Vec<&[f32]> = x.iter().map(Vec::as_slice).collect();
@@ -124,18 +178,30 @@ fn decoded_blocks_equal_those_of_the_format() {
             .collect();
         bytes.truncate(bytes.len() / (32 * dtype.block_bytes()) * 32 * dtype.block_bytes());
         for block in bytes.chunks_exact_mut(dtype.block_bytes().max(2)) {
-            let len = block.len();
-            for at in [1, 3 % len, len - 1] {
-                block[at] &= 0xBB;
+            match dtype.block_elements() {
+                256 => {
+                    let finite = factors(dtype).into_iter().map(|at| at + 1);
+                    finite.for_each(|at| block[at] &= 0xBB);
+                    if dtype == DType::IQ1_M {
+                        block[55] &= 0xBF;
+                    }
+                }
+                _ => {
+                    let len = block.len();
+                    [1, 3 % len, len - 1].into_iter().for_each(|at| block[at] &= 0xBB);
+                }
             }
         }
         let elements = bytes.len() / dtype.block_bytes() * dtype.block_elements();
         let wanted = decoded(dtype, &bytes, elements);
         for_levels(|level| {
             let mut out = vec![f32::NAN; elements];
-            with_format!(dtype, F => {
-                run_at(level, Decode::<F> { bytes: &bytes, out: &mut out, format: PhantomData });
-            }, return);
+            let (bytes, kept) = (&bytes, &mut out);
+            with_integer_format!(dtype, F => {
+                run_at(level, DecodeIntegers::<F> { bytes, out: kept, format: PhantomData });
+            }, with_format!(dtype, F => {
+                run_at(level, Decode::<F> { bytes, out: kept, format: PhantomData });
+            }, return));
             let same = out.iter().zip(&wanted).all(|(a, b)| a.to_bits() == b.to_bits() || a == b);
             assert!(same, "{dtype:?} at {level:?}");
         });
@@ -146,7 +212,7 @@ fn decoded_blocks_equal_those_of_the_format() {
 fn every_level_multiplies_rows_of_every_format() {
     let width = 1536;
     for dtype in FORMATS {
-        let row = quantize(dtype, &noise(width, 1)).expect("an encoder");
+        let row = row_of(dtype, width);
         let w = decoded(dtype, &row, width);
         let x: Vec<Vec<f32>> = (0..5).map(|seed| noise(width, 2 + seed)).collect();
         let columns: Vec<_> = x.iter().map(|x| Column::new(dtype, x)).collect();
@@ -157,7 +223,7 @@ fn every_level_multiplies_rows_of_every_format() {
                 let columns: Vec<&[Digits]> = digits.iter().map(Vec::as_slice).collect();
                 let columns = &columns;
                 run_at(level, IntegerRow::<F> { row, columns, out: &mut out, format: PhantomData });
-            }, with_unit_format!(dtype, F => {
+            }, with_format!(dtype, F => {
                 run_at(level, Row::<F> { row, columns, out: &mut out, format: PhantomData });
             }, return));
             out.iter().zip(&x).for_each(|(got, x)| check(dtype, *got, &w, x));
@@ -184,10 +250,7 @@ fn integer_dot(level: Level, dtype: DType, row: &[u8], x: &[f32]) -> f32 {
 /// Two blocks of an integer format with all levels and scales made of one byte, and factors of 0.5 and 2.
 fn extreme_row(dtype: DType, byte: u8) -> Vec<u8> {
     let mut block = vec![byte; dtype.block_bytes()];
-    match dtype {
-        DType::Q6_K => block[208..].copy_from_slice(&[0x00, 0x38]),
-        _ => block[..4].copy_from_slice(&[0x00, 0x38, 0x00, 0x40]),
-    }
+    set_factors(dtype, &mut block);
     block.repeat(2)
 }
 
@@ -196,7 +259,7 @@ fn extreme_levels_scales_and_digits_do_not_overflow() {
     // As fixed-point numbers 2²⁹ + 2¹⁵ and its negative: low digits of -2¹⁵, the largest there are.
     let low = f32::from_bits(0x3F80_0200);
     let columns = [vec![low; 512], vec![-low; 512], vec![2.0 - f32::EPSILON; 512], noise(512, 9)];
-    for dtype in INTEGER_FORMATS {
+    for dtype in integer_formats() {
         for byte in [0x00, 0xFF, 0x0F, 0xF0, 0x80, 0x7F] {
             let mut row = extreme_row(dtype, byte);
             // The largest product: levels of -32 times scales of -128.
@@ -214,15 +277,11 @@ fn extreme_levels_scales_and_digits_do_not_overflow() {
 
 #[test]
 fn blocks_of_any_bits_are_multiplied_in_integers() {
-    for dtype in INTEGER_FORMATS {
+    for dtype in integer_formats() {
         // Any bits of levels and scales.
         let noise_bytes = noise(8 * dtype.block_bytes(), 7);
         let mut row: Vec<u8> = noise_bytes.iter().map(|x| (x * 127.0) as i8 as u8).collect();
-        let finite = extreme_row(dtype, 0);
-        let factors = if dtype == DType::Q6_K { 208..210 } else { 0..4 };
-        for block in row.chunks_exact_mut(dtype.block_bytes()) {
-            block[factors.clone()].copy_from_slice(&finite[factors.clone()]);
-        }
+        row.chunks_exact_mut(dtype.block_bytes()).for_each(|block| set_factors(dtype, block));
         let (w, x) = (decoded(dtype, &row, 2048), noise(2048, 8));
         for_levels(|level| check(dtype, integer_dot(level, dtype, &row, &x), &w, &x));
     }
@@ -231,8 +290,8 @@ fn blocks_of_any_bits_are_multiplied_in_integers() {
 /// Elements far below the largest one of their block, and blocks of very small and very large numbers.
 #[test]
 fn activations_of_any_magnitude_are_multiplied() {
-    for dtype in INTEGER_FORMATS {
-        let row = quantize(dtype, &noise(512, 1)).expect("an encoder");
+    for dtype in integer_formats() {
+        let row = row_of(dtype, 512);
         let w = decoded(dtype, &row, 512);
         for factor in [0.0, 1e-29, 1e-6, 1.0, 1e6, 1e30] {
             let mut x: Vec<f32> = noise(512, 2).iter().map(|x| x * factor).collect();

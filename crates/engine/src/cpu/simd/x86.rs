@@ -143,6 +143,32 @@ macro_rules! bytes_of_256_bits {
         }
 
         #[inline(always)]
+        fn plus(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes {
+            unsafe { _mm256_add_epi8(a, b) }
+        }
+
+        #[inline(always)]
+        fn eights(self, groups: [u64; 4]) -> Self::Bytes {
+            let [a, b, c, d] = groups;
+            unsafe {
+                _mm256_setr_epi64x(
+                    a.cast_signed(),
+                    b.cast_signed(),
+                    c.cast_signed(),
+                    d.cast_signed(),
+                )
+            }
+        }
+
+        #[inline(always)]
+        fn look_up(self, table: &[i8; 16], index: Self::Bytes) -> Self::Bytes {
+            unsafe {
+                let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
+                _mm256_shuffle_epi8(table, index)
+            }
+        }
+
+        #[inline(always)]
         fn shift(self, a: Self::Bytes, by: i32, mask: u8) -> Self::Bytes {
             // There are no shifts of bytes; the mask clears what came from a neighbour.
             unsafe {
@@ -334,6 +360,33 @@ impl Lanes for Avx2 {
     fn scale_halves(self, a: Self::Words, scales: &[i32; WIDTH], unit: usize) -> Self::Words {
         let half = |a, scale| unsafe { _mm256_mullo_epi16(a, _mm256_set1_epi32(scale)) };
         [half(a[0], scales[2 * unit]), half(a[1], scales[2 * unit + 1])]
+    }
+
+    #[inline(always)]
+    fn negate(self, a: Self::Bytes, signs: u32) -> Self::Bytes {
+        unsafe {
+            // Every byte gets the byte of its bit.
+            let spread = _mm256_setr_epi64x(
+                0,
+                0x0101_0101_0101_0101,
+                0x0202_0202_0202_0202,
+                0x0303_0303_0303_0303,
+            );
+            let signs = _mm256_shuffle_epi8(_mm256_set1_epi32(signs.cast_signed()), spread);
+            let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed());
+            let mask = _mm256_cmpeq_epi8(_mm256_and_si256(signs, bit), bit);
+            _mm256_sub_epi8(_mm256_xor_si256(a, mask), mask)
+        }
+    }
+
+    #[inline(always)]
+    fn word_floats(self, a: Self::Words) -> [Self::Floats; 2] {
+        a.map(|a| unsafe {
+            self.pair([
+                _mm256_cvtepi16_epi32(_mm256_castsi256_si128(a)),
+                _mm256_cvtepi16_epi32(_mm256_extracti128_si256::<1>(a)),
+            ])
+        })
     }
 
     #[inline(always)]

@@ -147,6 +147,17 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     }
 
     #[inline(always)]
+    fn negate(self, a: Self::Bytes, signs: u32) -> Self::Bytes {
+        unsafe { _mm256_mask_sub_epi8(a, signs, _mm256_setzero_si256(), a) }
+    }
+
+    #[inline(always)]
+    fn word_floats(self, a: Self::Words) -> [Self::Floats; 2] {
+        let floats = |words| unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(words)) };
+        unsafe { [floats(_mm512_castsi512_si256(a)), floats(_mm512_extracti64x4_epi64::<1>(a))] }
+    }
+
+    #[inline(always)]
     fn zero_ints(self) -> Self::Ints {
         unsafe { _mm512_setzero_si512() }
     }
