@@ -323,7 +323,7 @@ mod tests {
         time::Duration,
     };
 
-    use super::{JobQueue, WORTH_SHARING, for_pieces, in_parallel};
+    use super::{Backoff, JobQueue, WORTH_SHARING, for_pieces, in_parallel};
 
     #[test]
     fn every_item_is_worked_on_once() {
@@ -359,6 +359,41 @@ mod tests {
                 check(len, size, operations);
             }
         }
+    }
+
+    #[test]
+    fn regions_nested_in_a_region_are_filled() {
+        let mut out = vec![0.0; 64 * 64];
+        for_pieces(
+            &mut out,
+            64,
+            u64::MAX,
+            || (),
+            |(), outer, piece| {
+                let fill = |(): &mut (), inner: usize, x: &mut [f32]| x[0] = (outer + inner) as f32;
+                for_pieces(piece, 1, u64::MAX, || (), fill);
+            },
+        );
+        for (i, x) in out.iter().enumerate() {
+            assert_eq!(*x, (i / 64 + i % 64) as f32);
+        }
+    }
+
+    #[test]
+    fn helpers_that_do_not_come_are_called_ever_less_often() {
+        let skipped = || (0..).take_while(|_| Backoff::skips()).count();
+        assert_eq!(skipped(), 0);
+        let attempts: Vec<usize> = (0..8)
+            .map(|_| {
+                Backoff::learn(false);
+                skipped()
+            })
+            .collect();
+        assert_eq!(attempts, [1, 3, 7, 15, 31, 63, 63, 63]);
+        Backoff::learn(true);
+        assert_eq!(skipped(), 0);
+        Backoff::learn(false);
+        assert_eq!(skipped(), 1);
     }
 
     /// A stand-in for the device that jobs hold.

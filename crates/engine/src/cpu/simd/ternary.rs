@@ -56,7 +56,7 @@ impl IntegerFormat for Tq1 {
                 (_, half) => (block[32 + i % 16], 2 * (unit - 5) + half),
             };
             let fraction = byte.wrapping_mul([1, 3, 9, 27, 81][place]);
-            *out = (u16::from(fraction) * 3 >> 8) as u8;
+            *out = ((u16::from(fraction) * 3) >> 8) as u8;
         }
         lanes.signed_words(lanes.minus(lanes.bytes(&digits), 1))
     }
