@@ -1,5 +1,10 @@
 //! How the conversations of a model are rendered: natively if its template is known, else by running the template.
 
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
 #[cfg(feature = "jinja")]
 use crate::jinja::JinjaTemplate;
 use crate::{
@@ -18,19 +23,35 @@ pub struct ChatTemplate(Kind);
 enum Kind {
     Native(Family),
     /// The template of the file, which is run.
-    #[cfg(feature = "jinja")]
-    File(Box<FileTemplate>),
+    File(FileTemplate),
 }
 
 /// A template of no known family.
-#[cfg(feature = "jinja")]
 #[derive(Debug, Clone)]
 struct FileTemplate {
-    template: JinjaTemplate,
+    runner: Arc<dyn TemplateRunner>,
+    traits: TemplateTraits,
+}
+
+/// Runs the template of a model file: this crate's sandbox, with the feature `jinja`, or one that the caller has. In a page, the
+/// sandbox is a wasm module of its own.
+pub trait TemplateRunner: fmt::Debug + Send + Sync {
+    /// Renders a conversation, without its prefix.
+    ///
+    /// # Errors
+    /// If the template fails, or the conversation is invalid.
+    fn render(&self, conversation: &Conversation) -> Result<Prompt, ChatError>;
+}
+
+/// What a template of no known family says about its model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TemplateTraits {
     /// The markup of the model's output.
-    output: Output,
-    has_tools: bool,
-    thinks: bool,
+    pub output: Output,
+    /// Whether the template declares tools to the model.
+    pub has_tools: bool,
+    /// Whether the model can think before it replies.
+    pub thinks: bool,
 }
 
 /// What a model file says about its chat template.
@@ -88,9 +109,9 @@ impl ChatTemplate {
         Ok(match template.0 {
             Kind::Native(Family::Gemma3) => Family::MedGemma.into(),
             // A template of its own leaves the model its marks of thoughts.
-            #[cfg(feature = "jinja")]
-            Kind::File(file) if file.output == Output::Tagged => {
-                Self(Kind::File(Box::new(FileTemplate { output: Output::Gemma3, ..*file })))
+            Kind::File(FileTemplate { runner, traits }) if traits.output == Output::Tagged => {
+                let traits = TemplateTraits { output: Output::Gemma3, ..traits };
+                Self::run_by(runner, traits)
             }
             kind => Self(kind),
         })
@@ -107,33 +128,43 @@ impl ChatTemplate {
     pub fn new(template: &str, bos: &str, eos: &str) -> Result<Option<Self>, ChatError> {
         let family = Family::of_template(template);
         #[cfg(feature = "jinja")]
-        {
-            let native = matches!(family, Ok(None | Some(Family::Small | Family::Large)));
-            if !native {
-                let file = JinjaTemplate::new(template, bos, eos)?;
-                let agrees = family.ok().flatten().filter(|family| agrees(*family, &file));
-                let output = agrees.map_or_else(|| Output::of_template(template), Family::output);
-                return Ok(Some(match agrees {
-                    Some(family) => family.into(),
-                    None => Self(Kind::File(Box::new(FileTemplate {
-                        template: file,
-                        output,
-                        has_tools: template.contains("tools"),
-                        thinks: THINKING.iter().any(|word| template.contains(word)),
-                    }))),
-                }));
-            }
+        if Self::needs_runner(template) {
+            let file = JinjaTemplate::new(template, bos, eos)?;
+            let agrees = family.ok().flatten().filter(|family| agrees(*family, &file));
+            return Ok(Some(agrees.map_or_else(
+                || Self::run_by(Arc::new(file), TemplateTraits::of(template)),
+                Self::from,
+            )));
         }
         #[cfg(not(feature = "jinja"))]
         let _ = (bos, eos);
         Ok(family?.map(Self::from))
     }
 
+    /// A template of no known family that `runner` runs.
+    pub fn run_by(runner: Arc<dyn TemplateRunner>, traits: TemplateTraits) -> Self {
+        Self(Kind::File(FileTemplate { runner, traits }))
+    }
+
+    /// Whether a template must be run, to render with it or to see whether it is really that of the family it resembles. Gemma 4's
+    /// are known by their markers.
+    pub fn needs_runner(template: &str) -> bool {
+        let family = Family::of_template(template);
+        !matches!(family, Ok(None | Some(Family::Small | Family::Large)))
+    }
+
+    /// What the file's own template says about its model; `None` if a family renders natively.
+    pub fn traits(&self) -> Option<TemplateTraits> {
+        match &self.0 {
+            Kind::Native(_) => None,
+            Kind::File(file) => Some(file.traits),
+        }
+    }
+
     /// The family that renders natively; `None` if the file's own template is run.
     pub fn family(&self) -> Option<Family> {
         match &self.0 {
             Kind::Native(family) => Some(*family),
-            #[cfg(feature = "jinja")]
             Kind::File(_) => None,
         }
     }
@@ -142,8 +173,7 @@ impl ChatTemplate {
     pub fn has_tools(&self) -> bool {
         match &self.0 {
             Kind::Native(family) => family.has_tools(),
-            #[cfg(feature = "jinja")]
-            Kind::File(file) => file.has_tools,
+            Kind::File(file) => file.traits.has_tools,
         }
     }
 
@@ -151,8 +181,7 @@ impl ChatTemplate {
     pub fn thinks(&self) -> bool {
         match &self.0 {
             Kind::Native(family) => family.thinks(),
-            #[cfg(feature = "jinja")]
-            Kind::File(file) => file.thinks,
+            Kind::File(file) => file.traits.thinks,
         }
     }
 
@@ -160,8 +189,7 @@ impl ChatTemplate {
     pub fn output(&self) -> Output {
         match &self.0 {
             Kind::Native(family) => family.output(),
-            #[cfg(feature = "jinja")]
-            Kind::File(file) => file.output,
+            Kind::File(file) => file.traits.output,
         }
     }
 
@@ -172,8 +200,7 @@ impl ChatTemplate {
     pub fn render(&self, conversation: &Conversation, repair: bool) -> Result<Prompt, ChatError> {
         let mut prompt = match &self.0 {
             Kind::Native(family) => render(conversation, RenderOptions { family: *family, repair }),
-            #[cfg(feature = "jinja")]
-            Kind::File(file) => file.template.render(conversation),
+            Kind::File(file) => file.runner.render(conversation),
         }?;
         match &conversation.prefix {
             Some(prefix) if conversation.add_generation_prompt => {
@@ -216,6 +243,17 @@ impl ChatTemplate {
         }
         prompt.untrusted(&prefix.text);
         Ok(())
+    }
+}
+
+#[cfg(feature = "jinja")]
+impl TemplateTraits {
+    fn of(template: &str) -> Self {
+        Self {
+            output: Output::of_template(template),
+            has_tools: template.contains("tools"),
+            thinks: THINKING.iter().any(|word| template.contains(word)),
+        }
     }
 }
 

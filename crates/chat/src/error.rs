@@ -94,6 +94,12 @@ pub enum ChatError {
         /// The code.
         code: String,
     },
+    /// A [`TemplateRunner`](crate::TemplateRunner) outside of this crate could not render.
+    #[error("{message}")]
+    Runner {
+        /// Its message.
+        message: String,
+    },
     /// The model file's own template could not be run.
     #[error("the model's chat template failed: {message}")]
     Template {

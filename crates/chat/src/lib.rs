@@ -50,7 +50,7 @@ mod tools;
 pub use call::{Call, parse_call};
 pub use capability::{Capability, ModelRole};
 pub use channels::{Event, Parser, ParserOptions, Start, Thinking};
-pub use chat_template::{ChatTemplate, TemplateSource};
+pub use chat_template::{ChatTemplate, TemplateRunner, TemplateSource, TemplateTraits};
 pub use error::ChatError;
 pub use family::Family;
 pub use markup::{CallSyntax, Output};

@@ -8,9 +8,11 @@ use crate::markers::{
     MEDICAL_OPEN, PYTHON_TAG, QUOTE, RESPONSE_OPEN, THINK_CLOSE, THINK_OPEN, THOUGHT_LABEL,
 };
 use crate::{Call, ChatError, Tool};
+use serde::{Deserialize, Serialize};
 
 /// The markup of a model's output.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Output {
     /// Gemma 4: channels, and calls between `<|tool_call>` and `<tool_call|>`.
     #[default]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::markers::{
     CHANNEL_OPEN, FUNCTION_RESPONSE_OPEN, RESPONSE_OPEN, THINK_OPEN, THOUGHT_LABEL, TURN_CLOSE,
 };
@@ -11,7 +13,7 @@ use crate::markers::{
 /// Markers (control tokens) occur only in trusted spans; the same characters in an untrusted span are ordinary text. Span
 /// boundaries are not token boundaries: a tokenizer finds the markers in trusted spans and encodes everything between two
 /// markers as one text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// The text, never empty.
     pub text: String,
@@ -40,6 +42,15 @@ impl Prompt {
     /// The spans in order; adjacent ones differ in trust.
     pub fn spans(&self) -> &[Span] {
         &self.spans
+    }
+
+    /// A prompt of these spans.
+    pub fn from_spans(spans: impl IntoIterator<Item = Span>) -> Self {
+        let mut prompt = Self::default();
+        for Span { text, trusted } in spans {
+            prompt.push(&text, trusted);
+        }
+        prompt
     }
 
     /// The prompt as one string.

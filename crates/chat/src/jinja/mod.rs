@@ -16,7 +16,7 @@ use minijinja::machinery::{Vm, make_string_output};
 use minijinja::{AutoEscape, Error, Value as JinjaValue};
 use serde_json::{Map, Value, json};
 
-use crate::{ChatError, Conversation, Prompt};
+use crate::{ChatError, Conversation, Prompt, TemplateRunner};
 use budget::{Budget, size};
 use compile::Program;
 use environment::environment;
@@ -50,8 +50,25 @@ impl JinjaTemplate {
         Ok(Self { source: source.into(), takes_parts, bos: bos.into(), eos: eos.into() })
     }
 
-    /// Runs the template.
-    pub(crate) fn render(&self, conversation: &Conversation) -> Result<Prompt, ChatError> {
+    fn run(&self, context: &Value) -> Result<String, Error> {
+        let context = Budget::unlimited().adopt(JinjaValue::from_serialize(context))?;
+        let budget = Arc::new(Budget::new(size(&context).0));
+        let environment = environment(&budget);
+        let program = Program::new(&self.source, &budget)?;
+        let mut text = String::new();
+        Vm::new(&environment).eval(
+            &program.instructions,
+            context,
+            &program.blocks,
+            &mut make_string_output(&mut text),
+            AutoEscape::None,
+        )?;
+        Ok(text)
+    }
+}
+
+impl TemplateRunner for JinjaTemplate {
+    fn render(&self, conversation: &Conversation) -> Result<Prompt, ChatError> {
         let messages = conversation.messages.iter().map(|m| message(m, self.takes_parts));
         let messages = messages.collect::<Result<Vec<Value>, _>>()?;
         let tool = |function: &Map<String, Value>| {
@@ -76,22 +93,6 @@ impl JinjaTemplate {
             return Err(ChatError::Template { message });
         }
         Ok(unshielded(&text))
-    }
-
-    fn run(&self, context: &Value) -> Result<String, Error> {
-        let context = Budget::unlimited().adopt(JinjaValue::from_serialize(context))?;
-        let budget = Arc::new(Budget::new(size(&context).0));
-        let environment = environment(&budget);
-        let program = Program::new(&self.source, &budget)?;
-        let mut text = String::new();
-        Vm::new(&environment).eval(
-            &program.instructions,
-            context,
-            &program.blocks,
-            &mut make_string_output(&mut text),
-            AutoEscape::None,
-        )?;
-        Ok(text)
     }
 }
 
