@@ -13,7 +13,7 @@ mod search;
 mod summary;
 mod warm;
 
-use std::rc::Rc;
+use std::{cell::OnceCell, rc::Rc};
 
 use rullama_chat::ChatTemplate;
 use rullama_engine::{
@@ -40,6 +40,7 @@ use crate::{
     adapters::Adapters,
     error::RuntimeError,
     session::{Session, SessionOptions},
+    vocabulary::{FamilyError, GivenTemplate},
 };
 
 /// A loaded model; cloning it is cheap and shares the weights.
@@ -59,6 +60,8 @@ pub(crate) struct Inner {
     pub(crate) host_experts: usize,
     /// `None` if the file's vocabulary is broken: sessions then run on token ids only.
     pub(crate) tokenizer: Option<Rc<Tokenizer>>,
+    /// The chat template, if it is not the one that this build reads from the file.
+    pub(crate) template: OnceCell<GivenTemplate>,
     /// RoPE frequency divisors of global layers.
     pub(crate) rope_factors: Vec<f32>,
     /// Whether the per-layer input table is on the device.
@@ -153,7 +156,15 @@ impl Model {
     /// # Errors
     /// If the file's template is of no known family and cannot be executed.
     pub fn template(&self) -> Result<ChatTemplate, RuntimeError> {
-        Ok(crate::vocabulary::template(&self.0.gguf)?)
+        Ok(match self.0.template.get() {
+            Some(given) => given.clone().map_err(FamilyError::from)?,
+            None => crate::vocabulary::template(&self.0.gguf)?,
+        })
+    }
+
+    /// Renders conversations with a template that something else runs; the first one given counts.
+    pub fn give_template(&self, template: GivenTemplate) {
+        self.0.template.get_or_init(|| template);
     }
 
     /// Bytes of weights on the GPU.

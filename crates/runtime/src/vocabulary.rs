@@ -1,6 +1,6 @@
 //! Tokenizer and chat template of a model file.
 
-use rullama_chat::{ChatError, ChatTemplate, TemplateSource};
+use rullama_chat::{ChatError, ChatTemplate, Family, TemplateSource};
 use rullama_gguf::{Array, Gguf, GgufError, Optional, Value};
 use rullama_tokenizer::{Tokenizer, TokenizerError, Vocab};
 
@@ -87,15 +87,67 @@ fn token_count(gguf: &Gguf, architecture: &str, listed: usize) -> usize {
 /// # Errors
 /// If the file's template is of no known family and cannot be executed, or a key has the wrong type.
 pub fn template(gguf: &Gguf) -> Result<ChatTemplate, FamilyError> {
+    Ok(with_source(gguf, ChatTemplate::of_model)??)
+}
+
+/// The file's own template, if it must be run to know how prompts are rendered; a build without the template engine hands it to
+/// something that has one.
+///
+/// # Errors
+/// If a key has the wrong type.
+pub fn template_to_run(gguf: &Gguf) -> Result<Option<TemplateToRun>, GgufError> {
+    with_source(gguf, |source| {
+        let template = source.template.filter(|text| ChatTemplate::needs_runner(text))?;
+        Some(TemplateToRun {
+            template: template.into(),
+            bos: source.bos.into(),
+            eos: source.eos.into(),
+            name: source.name.into(),
+            is_of_known_family: Family::of_template(template).is_ok(),
+        })
+    })
+}
+
+/// A template that must be run, with what else decides how prompts are rendered; the fields are those of [`TemplateSource`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateToRun {
+    /// The file's template.
+    pub template: String,
+    /// Text of the beginning-of-sequence token.
+    pub bos: String,
+    /// Text of the end-of-sequence token.
+    pub eos: String,
+    /// The model's name.
+    pub name: String,
+    /// Whether it resembles the template of a family that renders natively.
+    pub is_of_known_family: bool,
+}
+
+/// A template that something else has read and runs, or why it cannot be run.
+pub type GivenTemplate = Result<ChatTemplate, TemplateRefused>;
+
+/// Why a template cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct TemplateRefused {
+    /// The template engine's message.
+    pub message: String,
+}
+
+/// Calls `read` with what a file says about its chat template.
+fn with_source<T>(
+    gguf: &Gguf,
+    read: impl FnOnce(&TemplateSource<'_>) -> T,
+) -> Result<T, GgufError> {
     let tokens = gguf.strings("tokenizer.ggml.tokens").optional()?;
-    let token = |key: &str| -> Result<&str, FamilyError> {
+    let token = |key: &str| -> Result<&str, GgufError> {
         let id = gguf.u32(&format!("tokenizer.ggml.{key}_token_id")).optional()?;
         let id = id.and_then(|id| usize::try_from(id).ok());
         Ok(id.and_then(|id| tokens?.get(id)).unwrap_or_default())
     };
     let architecture = gguf.str("general.architecture").optional()?.unwrap_or_default();
     let width = gguf.u32(&format!("{architecture}.embedding_length_per_layer_input")).optional()?;
-    Ok(ChatTemplate::of_model(&TemplateSource {
+    Ok(read(&TemplateSource {
         template: gguf.str("tokenizer.chat_template").optional()?,
         bos: token("bos")?,
         eos: token("eos")?,
@@ -103,7 +155,7 @@ pub fn template(gguf: &Gguf) -> Result<ChatTemplate, FamilyError> {
         architecture,
         has_token: &|text| tokens.is_some_and(|tokens| tokens.iter().any(|token| token == text)),
         has_layer_inputs: width.unwrap_or(0) > 0,
-    })?)
+    }))
 }
 
 /// Why a file has no usable chat template.
@@ -116,4 +168,7 @@ pub enum FamilyError {
     /// The template is of no known family and cannot be executed.
     #[error(transparent)]
     Chat(#[from] ChatError),
+    /// What runs templates in place of this build cannot run this one.
+    #[error(transparent)]
+    Refused(#[from] TemplateRefused),
 }

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use pollster::block_on;
 use rullama_chat::Family;
 use rullama_gguf::{Gguf, Value, Writer};
-use rullama_runtime::vocabulary::{FamilyError, VocabularyError, template, tokenizer};
+use rullama_runtime::vocabulary::{
+    FamilyError, TemplateToRun, VocabularyError, template, template_to_run, tokenizer,
+};
 use rullama_source::MemorySource;
 use rullama_testkit::golden;
 use rullama_tokenizer::{Special, TokenizerError};
@@ -55,6 +57,34 @@ fn the_template_decides_before_the_architecture() {
     assert!(matches!(broken, Err(FamilyError::Chat(_))));
     let wrong = template(&file(&[("tokenizer.chat_template", Value::U32(1))]));
     assert!(matches!(wrong, Err(FamilyError::Gguf(_))));
+}
+
+#[test]
+fn templates_that_must_be_run_come_with_what_they_need() {
+    let of = |template: &str| {
+        let tokens: rullama_gguf::StringArray = ["<s>", "</s>"].into_iter().collect();
+        let gguf = file(&[
+            ("general.name", text("Micro")),
+            ("tokenizer.ggml.tokens", Value::from(tokens)),
+            ("tokenizer.ggml.bos_token_id", Value::U32(0)),
+            ("tokenizer.ggml.eos_token_id", Value::U32(1)),
+            ("tokenizer.chat_template", text(template)),
+        ]);
+        template_to_run(&gguf).expect("readable keys")
+    };
+    let wanted = |template: &str, is_of_known_family| TemplateToRun {
+        template: template.into(),
+        bos: "<s>".into(),
+        eos: "</s>".into(),
+        name: "Micro".into(),
+        is_of_known_family,
+    };
+    assert_eq!(of("<|turn>x<turn|><|think|>"), None);
+    assert_eq!(of("[INST]{{ x }}"), Some(wanted("[INST]{{ x }}", false)));
+    let chatml = "<|im_start|>{{ x }}<|im_end|>";
+    assert_eq!(of(chatml), Some(wanted(chatml, true)));
+    assert_eq!(template_to_run(&file(&[])).expect("no template"), None);
+    assert!(template_to_run(&file(&[("tokenizer.chat_template", Value::U32(1))])).is_err());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A block diffusion model: immutable weights, shared by its sessions.
 
-use std::{ops::ControlFlow, rc::Rc};
+use std::{cell::OnceCell, ops::ControlFlow, rc::Rc};
 
 use rullama_chat::ChatTemplate;
 use rullama_engine::{
@@ -22,7 +22,7 @@ use crate::{
     loader::all_weights,
     model::{CacheType, Progress},
     session::DEFAULT_CONTEXT,
-    vocabulary,
+    vocabulary::{self, FamilyError, GivenTemplate},
 };
 
 /// A block diffusion model on a device; cloning is cheap and shares the weights.
@@ -37,6 +37,8 @@ pub(super) struct Inner {
     pub(super) catalog: Catalog,
     pub(super) weights: Weights,
     tokenizer: Option<Rc<Tokenizer>>,
+    /// The chat template, if it is not the one that this build reads from the file.
+    template: OnceCell<GivenTemplate>,
 }
 
 /// The configuration and the tensors of a file; unknown tensors that change the output are refused.
@@ -65,7 +67,8 @@ impl Denoiser {
         ];
         let weights = all_weights(&gguf, &device, &graphs, progress).await?;
         let tokenizer = vocabulary::tokenizer(&gguf).ok().map(Rc::new);
-        Ok(Self(Rc::new(Inner { gguf, device, config, catalog, weights, tokenizer })))
+        let template = OnceCell::new();
+        Ok(Self(Rc::new(Inner { gguf, device, config, catalog, weights, tokenizer, template })))
     }
 
     /// Estimated bytes of weights, KV caches and work buffers, from the file's header.
@@ -117,7 +120,15 @@ impl Denoiser {
     /// # Errors
     /// If the file's template is of no known family and cannot be executed.
     pub fn template(&self) -> Result<ChatTemplate, RuntimeError> {
-        Ok(vocabulary::template(&self.0.gguf)?)
+        Ok(match self.0.template.get() {
+            Some(given) => given.clone().map_err(FamilyError::from)?,
+            None => vocabulary::template(&self.0.gguf)?,
+        })
+    }
+
+    /// Renders conversations with a template that something else runs; the first one given counts.
+    pub fn give_template(&self, template: GivenTemplate) {
+        self.0.template.get_or_init(|| template);
     }
 
     /// The device.

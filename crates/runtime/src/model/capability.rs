@@ -1,6 +1,6 @@
 //! Capabilities of a model, from its file's header.
 
-use rullama_chat::{Capability, ModelRole};
+use rullama_chat::{Capability, ChatTemplate, ModelRole};
 use rullama_gguf::Gguf;
 
 use super::ModelKind;
@@ -10,6 +10,15 @@ use crate::vocabulary;
 pub fn capabilities_of<'a>(
     gguf: &Gguf,
     projectors: impl IntoIterator<Item = &'a Gguf>,
+) -> Vec<Capability> {
+    capabilities_with(gguf, projectors, vocabulary::template(gguf).ok().as_ref())
+}
+
+/// [`capabilities_of`] a model with this chat template.
+pub(super) fn capabilities_with<'a>(
+    gguf: &Gguf,
+    projectors: impl IntoIterator<Item = &'a Gguf>,
+    template: Option<&ChatTemplate>,
 ) -> Vec<Capability> {
     let role = match ModelKind::of(gguf) {
         ModelKind::Decoder => ModelRole::Decoder,
@@ -24,7 +33,7 @@ pub fn capabilities_of<'a>(
         let more = encoders(projector);
         (images, audio) = (images || more.0, audio || more.1);
     }
-    Capability::of_model(role, vocabulary::template(gguf).ok().as_ref(), images, audio)
+    Capability::of_model(role, template, images, audio)
 }
 
 /// Whether a file has encoders of images and of audio.

@@ -1,6 +1,6 @@
 //! Loading a model.
 
-use std::{collections::HashSet, rc::Rc};
+use std::{cell::OnceCell, collections::HashSet, rc::Rc};
 
 use rullama_engine::{
     EngineError,
@@ -127,6 +127,7 @@ pub(super) async fn load(
         host,
         host_experts,
         tokenizer,
+        template: OnceCell::new(),
         rope_factors,
         table_resident,
         fingerprint,

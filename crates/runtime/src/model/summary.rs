@@ -6,7 +6,7 @@ use rullama_models::{Catalog, decoder::Config};
 
 use super::{
     LoadOptions, MemoryUse,
-    capability::capabilities_of,
+    capability::capabilities_with,
     kind::{ModelKind, Sizes},
 };
 use crate::{
@@ -50,6 +50,17 @@ impl Summary {
     /// # Errors
     /// If it is no supported model.
     pub fn of(gguf: &Gguf) -> Result<Self, RuntimeError> {
+        Self::with_template(gguf, vocabulary::template(gguf).ok().as_ref())
+    }
+
+    /// The summary of a file whose chat template was read by something else; without one, its conversations cannot be rendered.
+    ///
+    /// # Errors
+    /// If it is no supported model.
+    pub fn with_template(
+        gguf: &Gguf,
+        template: Option<&ChatTemplate>,
+    ) -> Result<Self, RuntimeError> {
         let kind = ModelKind::of(gguf);
         let Sizes { layers, vocabulary, context } = kind.sizes(gguf)?;
         Ok(Self {
@@ -66,9 +77,9 @@ impl Summary {
             layers,
             vocabulary,
             trained_context: context,
-            thinking: kind.chats() && thinks(gguf),
-            capabilities: capabilities_of(gguf, []),
-            sampling: hinted_options(gguf).0,
+            thinking: kind.chats() && template.is_some_and(ChatTemplate::thinks),
+            capabilities: capabilities_with(gguf, [], template),
+            sampling: hinted(gguf, template).0,
         })
     }
 }
@@ -90,12 +101,6 @@ impl MemoryUse {
     }
 }
 
-/// Whether the template supports thinking.
-fn thinks(gguf: &Gguf) -> bool {
-    let template = vocabulary::template(gguf);
-    template.is_ok_and(|template| ChatTemplate::thinks(&template))
-}
-
 fn most_common(tensors: &[TensorInfo]) -> &'static str {
     let mut sums: Vec<(DType, u64)> = Vec::new();
     for tensor in tensors {
@@ -109,7 +114,11 @@ fn most_common(tensors: &[TensorInfo]) -> &'static str {
 
 /// Sampling defaults of a file over the family's, and warnings about invalid values.
 pub fn hinted_options(gguf: &Gguf) -> (SamplingOptions, Vec<OptionWarning>) {
-    let family = vocabulary::template(gguf).ok().and_then(|template| template.family());
+    hinted(gguf, vocabulary::template(gguf).ok().as_ref())
+}
+
+fn hinted(gguf: &Gguf, template: Option<&ChatTemplate>) -> (SamplingOptions, Vec<OptionWarning>) {
+    let family = template.and_then(ChatTemplate::family);
     let number = |value: &Value| match value {
         Value::F32(x) => Some(f64::from(*x)),
         Value::F64(x) => Some(*x),

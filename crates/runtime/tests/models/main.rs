@@ -34,4 +34,5 @@ mod row_order;
 mod sessions;
 mod siglip;
 mod taps;
+mod template;
 mod vision;
