@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use crate::server::{FAMILIES, Running};
+use crate::server::{FAMILIES, Running, med_gemma};
 
 fn server() -> &'static Running {
     static SERVER: OnceLock<Running> = OnceLock::new();
@@ -154,4 +154,51 @@ fn function_gemma_has_its_own_form_of_calls() {
     }
     // The model goes on in the turn in which it called.
     assert!(prompt.ends_with("<end_function_response>"), "{prompt}");
+}
+
+#[test]
+fn med_gemma_thinks() {
+    let shown = server().post("/api/show", &json!({ "model": "medgemma" }));
+    assert_eq!(shown["capabilities"], json!(["completion", "thinking"]), "{shown}");
+    let rendered = |think: bool| {
+        let messages = json!([{ "role": "system", "content": "Be brief." }, { "role": "user", "content": "hi" }]);
+        let request = json!({
+            "model": "medgemma", "messages": messages, "think": think, "_debug_render_only": true,
+        });
+        let rendered = server().post("/api/chat", &request);
+        rendered["_debug_info"]["rendered_template"].as_str().unwrap().to_owned()
+    };
+    let plain = "<bos><start_of_turn>user\nBe brief.\n\nhi<end_of_turn>\n<start_of_turn>model\n";
+    assert_eq!(rendered(false), plain);
+    let instruction = "SYSTEM INSTRUCTION: think silently if needed. Be brief.";
+    assert_eq!(rendered(true), plain.replace("Be brief.", instruction));
+
+    // A random model: the grammar allows the reply or a thought before it, the bias makes it open a thought, and close it by chance.
+    let bias: serde_json::Map<String, Value> = (0..)
+        .zip(&med_gemma().1)
+        .filter_map(|(id, token): (u32, _)| match token.as_str() {
+            "<unused95>" => Some((id.to_string(), json!(4))),
+            "<0x59>" | "Y" | "Ye" | "Yes" => Some((id.to_string(), json!(-100))),
+            _ => None,
+        })
+        .collect();
+    let more = json!({
+        "grammar": "root ::= \"Yes\"", "max_tokens": 500, "temperature": 1, "seed": 1, "logit_bias": bias,
+    });
+    let reply = server().post("/v1/chat/completions", &chat("medgemma", more.clone()));
+    let message = &reply["choices"][0]["message"];
+    assert_eq!(message["content"], "Yes", "{reply}");
+    let thought = message["reasoning"].as_str().unwrap_or_else(|| panic!("{reply}"));
+    assert!(!thought.is_empty() && !thought.contains("<unused"), "{thought}");
+    let mut more = more;
+    more["stream"] = true.into();
+    let (_, stream) = server().send("/v1/chat/completions", &chat("medgemma", more));
+    let deltas = stream.lines().filter_map(|line| line.strip_prefix("data: {"));
+    let deltas: Vec<Value> =
+        deltas.map(|rest| serde_json::from_str(&format!("{{{rest}")).unwrap()).collect();
+    let said = |field: &str| -> String {
+        let piece = |delta: &Value| delta["choices"][0]["delta"][field].as_str().map(String::from);
+        deltas.iter().filter_map(piece).collect()
+    };
+    assert_eq!((said("reasoning").as_str(), said("content").as_str()), (thought, "Yes"));
 }

@@ -1,17 +1,19 @@
 //! A server with the demo model, on the CPU.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, thread, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, rc::Rc, sync::Arc, thread, time::Duration};
 
 use rullama::{DeviceChoice, OpenOptions};
+use rullama_gguf::{Gguf, StringArray, Writer};
 use rullama_host::{Host, HostOptions};
 use rullama_server::{Options, PlainFile, Server};
+use rullama_source::MemorySource;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 use tokio::{runtime::Runtime, sync::oneshot};
 
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
-    _files: [NamedTempFile; 2],
+    _files: [NamedTempFile; 3],
     stop: Option<oneshot::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,
 }
@@ -40,14 +42,44 @@ fn function_gemma() -> Vec<u8> {
     bytes
 }
 
+/// A Gemma 3 of MedGemma's name, with the tokens of its thoughts in place of FunctionGemma's and without a template; and its tokens.
+pub(crate) fn med_gemma() -> (Vec<u8>, Vec<String>) {
+    let bytes = std::fs::read(golden("gguf/micro-g3-Q4_0.gguf")).unwrap();
+    let source = Rc::new(MemorySource::new("micro-g3", bytes));
+    let gguf = pollster::block_on(Gguf::open(source)).unwrap();
+    let tokens = gguf.strings("tokenizer.ggml.tokens").unwrap().iter().map(|token| match token {
+        "<start_function_declaration>" => "<unused94>".to_owned(),
+        "<end_function_declaration>" => "<unused95>".to_owned(),
+        token => token.to_owned(),
+    });
+    let tokens: Vec<String> = tokens.collect();
+    let mut file = Writer::new();
+    for entry in gguf.metadata() {
+        let value = match entry.key.as_str() {
+            "tokenizer.chat_template" => continue,
+            "general.name" => "MedGemma Micro".into(),
+            "tokenizer.ggml.tokens" => tokens.iter().collect::<StringArray>().into(),
+            _ => entry.value.clone(),
+        };
+        file = file.kv(entry.key.as_str(), value);
+    }
+    for tensor in gguf.tensors() {
+        let bytes = pollster::block_on(gguf.read(tensor, 0..tensor.nbytes())).unwrap().to_vec();
+        file = file.tensor(tensor.name(), tensor.dims(), tensor.dtype(), bytes);
+    }
+    (file.finish().unwrap(), tokens)
+}
+
 impl Running {
     /// Serves the demo model as `demo` and `twin`, an embedding model, a diffusion model, and small models of every family.
     pub(crate) fn start(change: impl FnOnce(&mut HostOptions)) -> Self {
-        let [demo, functions] = [rullama::demo_gguf().unwrap(), function_gemma()].map(|bytes| {
+        let files = [rullama::demo_gguf().unwrap(), function_gemma(), med_gemma().0];
+        let files = files.map(|bytes| {
             let file = NamedTempFile::new().unwrap();
             std::fs::write(file.path(), bytes).unwrap();
             file
         });
+        let [demo, functions, medical] = &files;
         let open = OpenOptions { device: DeviceChoice::Cpu, ..OpenOptions::default() };
         let mut host = HostOptions { open, ..HostOptions::default() };
         change(&mut host);
@@ -61,6 +93,7 @@ impl Running {
             file("demo", demo.path().into()),
             file("twin", demo.path().into()),
             file("functiongemma", functions.path().into()),
+            file("medgemma", medical.path().into()),
             file("embedder", golden("embedding/first-BF16.gguf")),
             file("diffusion", golden("diffusion/micro-diffusion-BF16.gguf")),
         ];
@@ -73,7 +106,7 @@ impl Running {
             runtime.block_on(server.run(async { stopped.await.unwrap_or(()) })).unwrap();
             host.close(Duration::from_secs(20));
         });
-        Self { address, _files: [demo, functions], stop: Some(stop), thread: Some(thread) }
+        Self { address, _files: files, stop: Some(stop), thread: Some(thread) }
     }
 
     pub(crate) fn get(&self, path: &str) -> Value {

@@ -172,6 +172,44 @@ fn the_models_defaults_are_under_the_request() {
     assert_eq!(first["content"], "Mine.");
 }
 
+/// MedGemma is a Gemma 3 of another name that thinks.
+#[test]
+fn med_gemma_thinks() {
+    let (server, engine) = with_engine(|_| {});
+    let tokens: rullama_gguf::StringArray = ["<start_of_turn>"].iter().collect();
+    let file = |name: &str| {
+        let file = rullama_gguf::Writer::new().kv("general.architecture", "gemma3");
+        let file = file.kv("general.name", name).kv("tokenizer.ggml.tokens", tokens.clone());
+        file.finish().unwrap()
+    };
+    server.add("medical", &file("MedGemma 1.5 4B It"));
+    server.add("plain", &file("Gemma 3 4B It"));
+    let show = |name: &str| server.post("/api/show", &json!({ "model": name })).json();
+    assert_eq!(show("medical")["capabilities"], json!(["completion", "thinking"]));
+    assert_eq!(show("plain")["capabilities"], json!(["completion"]));
+    // It thinks unless the request says otherwise; of a model that does not think, no thought can be asked.
+    let ask = |name: &str, think: Option<bool>| {
+        let mut request = body("/api/chat", "hi", false);
+        request["model"] = name.into();
+        if let Some(think) = think {
+            request["think"] = think.into();
+        }
+        server.post("/api/chat", &request)
+    };
+    let thinks = || {
+        let Input::Chat(chat) = engine.last().input else { panic!("a chat") };
+        chat.conversation.thinking
+    };
+    for (think, wanted) in [(None, true), (Some(true), true), (Some(false), false)] {
+        let reply = ask("medical", think).json();
+        assert_eq!(thinks(), wanted, "{think:?}");
+        assert_eq!(reply["message"]["thinking"].is_string(), wanted, "{reply}");
+    }
+    assert_eq!(ask("plain", None).status, 200);
+    assert!(!thinks());
+    assert_eq!(ask("plain", Some(true)).status, 400);
+}
+
 #[test]
 fn what_a_model_cannot_do_is_refused() {
     let (server, _) = with_engine(|_| {});
