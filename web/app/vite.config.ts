@@ -69,8 +69,9 @@ export default defineConfig(({ mode }) => {
         injectManifest: {
           // The plugin adds the manifest itself; the same file twice would fail the whole installation.
           globPatterns: ["**/*.{html,js,css,wasm,svg,png}"],
-          // The app constrains no replies, so it never needs the grammars. What reads PDFs and MCP is fetched and kept when needed.
-          globIgnores: ["test/**", "**/guidance_bg*.wasm", "**/pdf[.-]*.js", "**/mcp-*.js"],
+          // The app constrains no replies, so it never needs the grammars. What runs chat templates, reads PDFs and MCP is fetched and kept
+          // when needed.
+          globIgnores: ["test/**", "**/guidance_bg*.wasm", "**/template_bg*.wasm", "**/pdf[.-]*.js", "**/mcp-*.js"],
           maximumFileSizeToCacheInBytes: 32 << 20,
         },
         manifest: {

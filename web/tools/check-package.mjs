@@ -20,7 +20,7 @@ const [{ files }] = JSON.parse(execFileSync("npm", ["pack", "--dry-run", "--json
 const packed = new Set(files.map(({ path }) => path));
 const allowed = /^(?:package\.json|README\.md|LICENSE-(?:MIT|APACHE)|dist\/[\w./-]+\.(?:js|js\.map|d\.ts|wasm))$/u;
 for (const path of packed) if (!allowed.test(path)) fail(`${path} does not belong into the package`);
-for (const wanted of ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "dist/worker.js", "dist/wasm/rullama_bg.wasm", "dist/wasm/guidance_bg.wasm"]) {
+for (const wanted of ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "dist/worker.js", "dist/wasm/rullama_bg.wasm", "dist/wasm/guidance_bg.wasm", "dist/wasm/template_bg.wasm"]) {
   if (!packed.has(wanted)) fail(`${wanted} is missing in the package`);
 }
 

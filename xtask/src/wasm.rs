@@ -13,10 +13,15 @@ use crate::{
     setup::WASM,
 };
 
-/// Modules of the package: the engine, and the grammars of constrained replies, which pages load only when they need them. Crates and
-/// names in the package.
-const MODULES: [(&str, &str); 2] =
-    [("rullama-wasm", "rullama"), ("rullama-guidance-wasm", "guidance")];
+/// The module that every page loads.
+const ENGINE: &str = "rullama";
+/// Modules of the package: the engine, and what pages load only when they need it, the grammars of constrained replies and the
+/// engine of chat templates. Crates and names in the package.
+const MODULES: [(&str, &str); 3] = [
+    ("rullama-wasm", ENGINE),
+    ("rullama-guidance-wasm", "guidance"),
+    ("rullama-template-wasm", "template"),
+];
 
 /// Builds `web/client/src/wasm/`, which the client imports, and prints its size.
 pub(crate) fn build() -> Result<()> {
@@ -40,8 +45,8 @@ pub(crate) fn build() -> Result<()> {
 fn glue(built: &Path, package: &Path, module: &str) -> Result<()> {
     let mut bindgen = Bindgen::new();
     bindgen.input_path(built).out_name(module).typescript(true);
-    // Grammars of pages may trap; the client then replaces the instance.
-    bindgen.reset_state_function(module == "guidance");
+    // Grammars of pages and templates of files may trap; the client then replaces the instance.
+    bindgen.reset_state_function(module != ENGINE);
     // Its error type is `anyhow::Error` of another version.
     bindgen
         .web(true)

@@ -83,6 +83,7 @@ pub(crate) fn soak() -> Result<()> {
         "client/memory",
         "client/shared",
         "client/standards",
+        "client/template",
         "client/training",
         "app/language",
         "app/looks",

@@ -47,14 +47,15 @@ impl Denoiser {
         options: String,
         progress: Function,
     ) -> Result<Self, JsValue> {
-        let Header { gguf, thrown, source, .. } = header;
+        let thrown = header.thrown.clone();
         let load = async {
             let load: Load = parse(&options)?;
             let mut options = load.options();
-            let context = load.context_of(&gguf)?;
+            let context = load.context_of(&header.gguf)?;
             options.context = Some(context);
-            let facts = Facts::of(&gguf, &load, &options)?;
+            let facts = Facts::of(&header, &load, &options)?;
             facts.check_budget(&options)?;
+            let Header { gguf, source, given, .. } = header;
             let reporter = LoadProgress::new(&progress, source);
             let gpu = executor::Device::Gpu(device.gpu.clone());
             let loaded = rullama_runtime::Denoiser::load(gguf, gpu, &mut |progress| {
@@ -62,6 +63,9 @@ impl Denoiser {
             })
             .await;
             let inner = loaded.map_err(|error| reporter.failure(error))?;
+            if let Some(template) = given {
+                inner.give_template(template);
+            }
             Ok(Self { inner, facts, context, cache: options.cache, thrown: thrown.clone() })
         };
         Ok(load.await.map_err(|failure: Failure| thrown.or(failure))?)

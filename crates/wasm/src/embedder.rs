@@ -62,11 +62,12 @@ impl Embedder {
         options: String,
         progress: Function,
     ) -> Result<Self, JsValue> {
-        let Header { gguf, thrown, source, .. } = header;
+        let thrown = header.thrown.clone();
         let load = async {
             let load: Load = parse(&options)?;
-            let facts = Facts::of(&gguf, &load, &load.options())?;
+            let facts = Facts::of(&header, &load, &load.options())?;
             facts.check_budget(&load.options())?;
+            let Header { gguf, source, .. } = header;
             let reporter = LoadProgress::new(&progress, source);
             let gpu = executor::Device::Gpu(device.gpu.clone());
             let loaded = rullama_runtime::Embedder::load(&gguf, gpu, &mut |progress| {

@@ -7,12 +7,12 @@ use std::{
 };
 
 use js_sys::Function;
-use rullama_chat::{Conversation, Message, ReplyPrefix, Tool};
+use rullama_chat::{ChatTemplate, Conversation, Message, ReplyPrefix, Tool};
 use rullama_gguf::Gguf;
 use rullama_runtime::{
-    RuntimeError,
+    MediaEncoders, RuntimeError,
     model::{ModelKind, Progress},
-    vocabulary,
+    vocabulary::{self, FamilyError, GivenTemplate},
 };
 use rullama_tokenizer::{Span, Tokenizer};
 use serde::Deserialize;
@@ -22,9 +22,10 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use crate::{
     error::Failure,
     metadata,
-    model::{decoded, encoded},
-    options::parse,
+    model::{Facts, decoded, encoded},
+    options::{Load, parse},
     source::{BytesOf, ScriptSource, Thrown},
+    template::{self, PageTemplate},
 };
 
 /// A model file; loading consumes it.
@@ -35,6 +36,8 @@ pub struct Header {
     pub(crate) source: Rc<ScriptSource>,
     /// Built when it is first needed.
     tokenizer: OnceCell<Tokenizer>,
+    /// A chat template that the page runs.
+    pub(crate) given: Option<GivenTemplate>,
 }
 
 /// A conversation to render.
@@ -55,7 +58,31 @@ impl Header {
         let (source, thrown) = ScriptSource::new(file);
         let opened = open_model(source.clone()).await;
         let gguf = opened.map_err(|failure| thrown.or(failure))?;
-        Ok(Self { gguf, thrown, source, tokenizer: OnceCell::new() })
+        Ok(Self { gguf, thrown, source, tokenizer: OnceCell::new(), given: None })
+    }
+
+    /// The chat template, if another module must run it: JSON `{ source, isOfKnownFamily }`, where `source` is what that module reads.
+    #[wasm_bindgen(js_name = templateToRun)]
+    pub fn template_to_run(&self) -> Option<String> {
+        let chats = ModelKind::of(&self.gguf).chats();
+        chats.then(|| template::to_run(&self.gguf)).flatten()
+    }
+
+    /// Renders conversations with a template that the page runs.
+    #[wasm_bindgen(js_name = giveTemplate)]
+    pub fn give_template(&mut self, page: PageTemplate) {
+        self.given = template::given(page);
+    }
+
+    /// Describes the model. Returns JSON: a description, memory use with and without the per-layer embedding table on the GPU, and
+    /// memory use of its encoders.
+    pub fn inspect(&self, options: &str) -> Result<String, JsValue> {
+        let load: Load = parse(options)?;
+        let described = || {
+            let facts = Facts::of(self, &load, &load.options())?;
+            Ok(facts.inspected(MediaEncoders::memory_of_file(&self.gguf)?).to_string())
+        };
+        Ok(described().map_err(|error: RuntimeError| Failure::from(error))?)
     }
 
     /// `decoder`, `embedding`, `diffusion` or `drafter`.
@@ -96,7 +123,7 @@ impl Header {
         let RenderRequest { messages, tools, think, prefix } = parse(request)?;
         let conversation =
             Conversation { messages, tools, thinking: think, prefix, ..Conversation::default() };
-        let template = vocabulary::template(&self.gguf).map_err(Failure::from)?;
+        let template = self.template().map_err(Failure::from)?;
         let prompt = template.render(&conversation, true).map_err(Failure::from)?;
         let spans = prompt.spans().iter().map(|span| match span.trusted {
             true => Span::Template(&span.text),
@@ -109,6 +136,14 @@ impl Header {
 }
 
 impl Header {
+    /// The chat template: the one that the page runs, or the one that this module reads.
+    pub(crate) fn template(&self) -> Result<ChatTemplate, FamilyError> {
+        match &self.given {
+            Some(given) => Ok(given.clone()?),
+            None => vocabulary::template(&self.gguf),
+        }
+    }
+
     fn tokenizer(&self) -> Result<&Tokenizer, Failure> {
         if let Some(tokenizer) = self.tokenizer.get() {
             return Ok(tokenizer);

@@ -21,6 +21,7 @@ mod reply;
 mod session;
 mod source;
 mod suite;
+mod template;
 mod train;
 
 pub use denoise::{Denoiser, Denoising};
@@ -28,7 +29,7 @@ pub use device::Device;
 pub use embedder::{Embedder, Vectors};
 pub use hash::Sha256;
 pub use header::Header;
-pub use model::{Model, companion_bytes, inspect};
+pub use model::{Model, companion_bytes};
 pub use session::Session;
 pub use suite::OpSuite;
 pub use train::Training;

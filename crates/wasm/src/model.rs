@@ -26,7 +26,7 @@ use crate::{
     batch::Batch,
     device::Device,
     error::Failure,
-    header::{Header, LoadProgress, open_model},
+    header::{Header, LoadProgress},
     media::MediaCache,
     options::{Load, SessionRequest, parse},
     session::{Session, SessionContext},
@@ -57,11 +57,12 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub(crate) fn of(
-        gguf: &Gguf,
+        header: &Header,
         load: &Load,
         options: &LoadOptions,
     ) -> Result<Self, RuntimeError> {
-        let summary = Summary::of(gguf)?;
+        let gguf = &header.gguf;
+        let summary = Summary::with_template(gguf, header.template().ok().as_ref())?;
         let mut defaults = summary.sampling.clone();
         defaults.apply(&Value::Object(load.parameters.clone()))?;
         Ok(Self { memory: MemoryUse::of_file(gguf, options)?, summary, defaults })
@@ -83,6 +84,12 @@ impl Facts {
             "capabilities": self.summary.capabilities.iter().map(|can| can.name()).collect::<Vec<_>>(),
             "defaults": sampling(&self.defaults),
         })
+    }
+
+    /// The description of a file, with the bytes of its encoders.
+    pub(crate) fn inspected(&self, encoders: u64) -> Value {
+        let memory = json!({ "withTable": self.memory(true), "withoutTable": self.memory(false) });
+        json!({ "info": self.json(), "memory": memory, "towers": encoders })
     }
 
     /// The description of a model loaded with this context.
@@ -130,23 +137,6 @@ fn sampling(options: &SamplingOptions) -> Value {
     })
 }
 
-/// Reads a model's header. Returns JSON: a description, memory use with and without the per-layer embedding table on the
-/// GPU, and memory use of its encoders.
-#[wasm_bindgen]
-pub async fn inspect(file: BytesOf, options: String) -> Result<String, JsValue> {
-    let (source, thrown) = ScriptSource::new(file);
-    let inspect = async {
-        let load: Load = parse(&options)?;
-        let gguf = open_model(source).await?;
-        let facts = Facts::of(&gguf, &load, &load.options())?;
-        let memory =
-            json!({ "withTable": facts.memory(true), "withoutTable": facts.memory(false) });
-        let towers = MediaEncoders::memory_of_file(&gguf)?;
-        Ok(json!({ "info": facts.json(), "memory": memory, "towers": towers }).to_string())
-    };
-    Ok(inspect.await.map_err(|failure| thrown.or(failure))?)
-}
-
 /// Reads the header of a projector or drafter file; returns the bytes it takes on a GPU.
 #[wasm_bindgen(js_name = companionBytes)]
 pub async fn companion_bytes(file: BytesOf) -> Result<f64, JsValue> {
@@ -172,18 +162,22 @@ impl Model {
         options: String,
         progress: Function,
     ) -> Result<Self, JsValue> {
-        let Header { gguf, thrown, source, .. } = header;
+        let thrown = header.thrown.clone();
         let load = async {
             let load: Load = parse(&options)?;
             let mut options = load.options();
-            let context = load.context_of(&gguf)?;
+            let context = load.context_of(&header.gguf)?;
             options.context = Some(context);
-            let facts = Facts::of(&gguf, &load, &options)?;
+            let facts = Facts::of(&header, &load, &options)?;
+            let Header { gguf, source, given, .. } = header;
             let reporter = LoadProgress::new(&progress, source);
             let gpu = executor::Device::Gpu(device.gpu.clone());
             let mut each = |progress| reporter.report(progress);
             let loaded = rullama_runtime::Model::load(gguf, gpu, &options, &mut each).await;
             let inner = loaded.map_err(|error| reporter.failure(error))?;
+            if let Some(template) = given {
+                inner.give_template(template);
+            }
             let memory = MediaCache::new(&inner);
             let (cache, thrown) = (options.cache, thrown.clone());
             let (adapters, drafts) = (Library::default(), RefCell::default());

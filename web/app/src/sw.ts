@@ -22,7 +22,7 @@ function fingerprint(text: string): string {
 /** Where files with hashed names are; one that this build does not know may be another build's. */
 const ASSETS = new URL("assets/", self.registration.scope).pathname;
 /** Large files that few need: not fetched with the rest, but kept from their first use on. */
-const LATER = /\/assets\/(?:(?:pdf|mcp)[.-][^/]*|[^/]*\.bcmap)$/u;
+const LATER = /\/assets\/(?:(?:pdf|mcp|template_bg)[.-][^/]*|[^/]*\.bcmap)$/u;
 const address = (path: string) => new URL(path, self.registration.scope).href;
 const known = new Set(FILES.map((file) => address(file.url)));
 

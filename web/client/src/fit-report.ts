@@ -5,8 +5,9 @@ import { fit } from "./fit.js";
 import { readable } from "./load-model.js";
 import type { PlainLoadOptions, PlainSource } from "./protocol.js";
 import { type Opened, layerOf } from "./storage/index.js";
+import { openWithTemplate } from "./template.js";
 import type { DeviceReport, FitReport, MemoryUse } from "./types.js";
-import { companionBytes, inspect } from "./wasm/rullama.js";
+import { companionBytes } from "./wasm/rullama.js";
 
 /** What the wasm says of a file. */
 interface Inspected {
@@ -26,11 +27,12 @@ export interface FitContext {
   /** Where the layers of a served model are. */
   host: string;
   open: OpenBriefly;
+  templateWasm?: string;
 }
 
 export async function fitReport(opened: Opened, context: FitContext): Promise<FitReport> {
-  const { options, words } = context;
-  const found = JSON.parse(await inspect(readable(opened), words)) as Inspected;
+  const { options } = context;
+  const found = await inspect(opened, context);
   const decides = found.info.kind === "decoder";
   const projector = decides ? await bytesOf("projector", options.projector, opened, context) : undefined;
   const drafts = decides && options.draft !== "off" && options.draft !== "ngram";
@@ -51,6 +53,15 @@ export async function fitReport(opened: Opened, context: FitContext): Promise<Fi
   // Where the table may stay in the file, a GPU without room for it will do.
   const least = options.table === "fits" ? { gpu: memory.gpu - use.gpu + withoutTable.gpu } : memory;
   return { info, memory, ...fit(least, device, options, deviceMemory) };
+}
+
+async function inspect(opened: Opened, { words, templateWasm }: FitContext): Promise<Inspected> {
+  const header = await openWithTemplate(readable(opened), templateWasm);
+  try {
+    return JSON.parse(header.inspect(words)) as Inspected;
+  } finally {
+    header.free();
+  }
 }
 
 /** What a file beside the model's takes: one that was given, or the one that the model's name brings. */

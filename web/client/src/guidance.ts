@@ -1,9 +1,9 @@
 // Grammars of constrained replies, in a wasm module of their own: it is fetched when a reply is first constrained.
 
 import type { GrammarFormat, PlainConstraint } from "./constraint.js";
-import { NetworkError, RullamaError } from "./errors.js";
+import { RullamaError } from "./errors.js";
+import { LazyModule, TrappingInstance } from "./lazy-module.js";
 import type { Tool } from "./types.js";
-import { wasmSource } from "./wasm-file.js";
 import init, { type InitOutput, type Matcher, Vocabulary, __wbg_reset_state } from "./wasm/guidance.js";
 
 /** Compiled formats that are kept: pages send the same few again and again. */
@@ -28,24 +28,20 @@ export interface ConstrainedModel {
   outputFormat(): string;
 }
 
-let loading: Promise<InitOutput> | undefined;
+const MODULE_FILE = new LazyModule<InitOutput>(
+  {
+    init,
+    reset: __wbg_reset_state,
+    // Bundlers look for exactly this.
+    address: () => new URL("./wasm/guidance_bg.wasm", import.meta.url),
+  },
+  "constrained replies",
+);
 
 /** Fetches and compiles the module. */
 export function startGuidance(address?: string): Promise<InitOutput> {
-  loading ??= (async () => init({ module_or_path: await wasmSource(moduleAddress(), address) }))().catch(
-    (error: unknown) => {
-      // The next call tries again.
-      loading = undefined;
-      throw new NetworkError("the wasm of constrained replies could not be fetched or compiled", undefined, {
-        cause: error,
-      });
-    },
-  );
-  return loading;
+  return MODULE_FILE.start(address);
 }
-
-// Bundlers look for exactly this.
-const moduleAddress = () => new URL("./wasm/guidance_bg.wasm", import.meta.url);
 
 /** What is used of the module; tests put another in its place. */
 export interface GuidanceModule {
@@ -56,51 +52,18 @@ export interface GuidanceModule {
 
 const MODULE: GuidanceModule = {
   vocabulary: (packed) => new Vocabulary(packed),
-  restart() {
-    __wbg_reset_state();
-    // Its memory is another one.
-    loading = init({ module_or_path: moduleAddress() });
-  },
+  restart: () => MODULE_FILE.restart(),
 };
 
-/** An instance of the module. A trap leaves it in an unknown state, so that it is replaced. */
-export class GuidanceInstance {
-  /** Counts instances: what an earlier one made must not be used. */
-  number = 0;
-  private broken: RullamaError | undefined;
-
-  constructor(private readonly module: GuidanceModule) {}
+/** An instance of the module. */
+export class GuidanceInstance extends TrappingInstance {
+  constructor(private readonly module: GuidanceModule) {
+    const trapped = "the format of this reply broke its grammar: simplify the format";
+    super(() => module.restart(), { what: "constrained replies", trapped });
+  }
 
   vocabulary(packed: Uint8Array): Pick<Vocabulary, "compile" | "free"> {
     return this.module.vocabulary(packed);
-  }
-
-  /** Calls the instance of this number. */
-  call<T>(number: number, job: () => T): T {
-    if (this.broken) throw this.broken;
-    if (number !== this.number) {
-      throw new RullamaError("internal", "constrained replies were started anew: ask again");
-    }
-    try {
-      return job();
-    } catch (error) {
-      // What the module throws itself has a code; anything else is a trap, which may be an error of JavaScript, as for a full stack.
-      if (typeof (error as { code?: unknown } | null)?.code === "string") throw error;
-      throw this.restart(error);
-    }
-  }
-
-  private restart(cause: unknown): RullamaError {
-    this.number++;
-    try {
-      this.module.restart();
-    } catch (error) {
-      this.broken = new RullamaError("internal", "constrained replies stopped working: load the page again", {
-        cause: error,
-      });
-      return this.broken;
-    }
-    return new RullamaError("internal", "the format of this reply broke its grammar: simplify the format", { cause });
   }
 }
 

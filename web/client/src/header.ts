@@ -8,12 +8,13 @@ import { chatRequest } from "./sampling.js";
 import { DiskSource, diskPath } from "./storage/disk.js";
 import { type Opened, TUNING, openModel } from "./storage/index.js";
 import type { EngineOptions, GenerateOptions, LoadOptions, Message, ModelKind, ModelSource } from "./types.js";
+import { openWithTemplate } from "./template.js";
 import { startWasm } from "./wasm-file.js";
-import { Header } from "./wasm/rullama.js";
+import type { Header } from "./wasm/rullama.js";
 
 /** How a header is read. */
 export type HeaderOptions = Pick<LoadOptions, "headers" | "token" | "fetch" | "signal"> &
-  Pick<EngineOptions, "host" | "wasm">;
+  Pick<EngineOptions, "host" | "wasm" | "templateWasm">;
 
 /** A tensor of a file; the first dimension is the length of a row. */
 export interface TensorInfo {
@@ -92,11 +93,13 @@ export class ModelHeader {
  */
 export async function openHeader(source: ModelSource, options: HeaderOptions = {}): Promise<ModelHeader> {
   const base = pageAddress();
-  const { wasm } = options;
-  await startWasm(wasm === undefined ? undefined : new URL(wasm, base).href);
+  const [wasm, templateWasm] = [options.wasm, options.templateWasm].map((address) =>
+    address === undefined ? undefined : new URL(address, base).href,
+  );
+  await startWasm(wasm);
   const opened = await open(source, options, base);
   try {
-    const header = await Header.open(readable(opened));
+    const header = await openWithTemplate(readable(opened), templateWasm);
     return new ModelHeader(header, opened.name, opened.info?.system ?? undefined);
   } catch (error) {
     throw options.signal?.aborted ? new CancelledError() : rullamaError(error);

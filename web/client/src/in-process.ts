@@ -29,6 +29,7 @@ import {
 } from "./storage/index.js";
 import type { FitReport, ModelKind, Progress } from "./types.js";
 import { inspectTraining } from "./training-report.js";
+import { templateHeap } from "./template.js";
 import { startWasm } from "./wasm-file.js";
 import type { BytesOf, InitOutput } from "./wasm/rullama.js";
 
@@ -145,6 +146,11 @@ export class InProcessTransport implements Transport {
     return ready;
   }
 
+  private templateWasm(): Pick<Settings, "templateWasm"> {
+    const { templateWasm } = this.settings;
+    return templateWasm === undefined ? {} : { templateWasm };
+  }
+
   private host(): string {
     return this.settings.host ?? globalThis.location.origin;
   }
@@ -201,7 +207,8 @@ export class InProcessTransport implements Transport {
     };
     const opened = await open(source, options);
     try {
-      return await fitReport(opened, { options, words: engineOptions(options, opened), host: this.host(), open });
+      const words = engineOptions(options, opened);
+      return await fitReport(opened, { options, words, host: this.host(), open, ...this.templateWasm() });
     } finally {
       opened.source.close();
     }
@@ -237,9 +244,10 @@ export class InProcessTransport implements Transport {
           meter.loaded(done, total, waited / 1000);
           return signal?.aborted ?? false;
         },
-        heap: () => exports.memory.buffer.byteLength,
+        heap: () => exports.memory.buffer.byteLength + templateHeap(),
         files: this.files(opened, options),
         ...(this.settings.guidanceWasm === undefined ? {} : { guidanceWasm: this.settings.guidanceWasm }),
+        ...this.templateWasm(),
         verify: () => this.verify(opened, options, meter, signal),
       });
       const id = this.nextModel++;

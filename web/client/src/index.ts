@@ -42,12 +42,13 @@ export function openEngine(options: EngineOptions = {}): Engine {
     host: options.host === undefined ? (globalThis.location?.origin ?? new URL(base).origin) : absolute(options.host),
     ...(options.wasm === undefined ? {} : { wasm: absolute(options.wasm) }),
     ...(options.guidanceWasm === undefined ? {} : { guidanceWasm: absolute(options.guidanceWasm) }),
+    ...(options.templateWasm === undefined ? {} : { templateWasm: absolute(options.templateWasm) }),
   };
   const script = options.workerScript === undefined ? undefined : absolute(options.workerScript);
   const open = () =>
     options.worker === false ? new InProcessTransport(settings) : new WorkerTransport(startEngine(script), settings);
   // Tabs share an engine where their settings are the same.
-  const key = JSON.stringify([settings.host, settings.wasm, settings.guidanceWasm, script, options.worker ?? true]);
+  const key = JSON.stringify([settings, script, options.worker ?? true]);
   return new Engine(options.shared && canShare() ? new SharedTransport(open, key) : open(), settings.host);
 }
 
@@ -68,8 +69,17 @@ export async function load(
   source: ModelSource,
   options: LoadOptions & EngineOptions & FallbackOptions = {},
 ): Promise<Model> {
-  const { worker, wasm, guidanceWasm, workerScript, host, shared: shares, otherwise, ...loading } = options;
-  const engineOptions: EngineOptions = { worker, wasm, guidanceWasm, workerScript, host, shared: shares };
+  const { worker, wasm, guidanceWasm, templateWasm, workerScript, host, ...rest } = options;
+  const { shared: shares, otherwise, ...loading } = rest;
+  const engineOptions: EngineOptions = {
+    worker,
+    wasm,
+    guidanceWasm,
+    templateWasm,
+    workerScript,
+    host,
+    shared: shares,
+  };
   const key = JSON.stringify(Object.entries(engineOptions).map(([name, value]) => [name, String(value)]));
   let engine = shared.get(key);
   if (!engine?.alive) {

@@ -8,6 +8,7 @@ import { LoadedDecoder } from "./loaded-decoder.js";
 import type { LoadedResources, ModelFiles } from "./on-device.js";
 import type { PlainLoadOptions } from "./protocol.js";
 import { type Opened, checked } from "./storage/index.js";
+import { openWithTemplate } from "./template.js";
 import type { ModelInfo, ModelKind } from "./types.js";
 import { type BytesOf, Denoiser, type Denoising, Device, Embedder, Header, Model } from "./wasm/rullama.js";
 
@@ -30,14 +31,15 @@ export interface Loading {
   heap: () => number;
   files: ModelFiles;
   guidanceWasm?: string;
+  templateWasm?: string;
   /** What is waited for before it is handed out. */
   verify: () => Promise<void>;
 }
 
 /** Loads a file and what drafts for it. */
 export async function loadModel(loading: Loading): Promise<LoadedModel> {
-  const { opened, options, verify } = loading;
-  const header = await Header.open(readable(opened));
+  const { opened, options, verify, templateWasm } = loading;
+  const header = await openWithTemplate(readable(opened), templateWasm);
   const kind = header.kind() as ModelKind;
   if (kind === "drafter") {
     header.free();

@@ -111,6 +111,8 @@ export interface Settings {
   wasm?: string;
   /** Address of `guidance_bg.wasm`. */
   guidanceWasm?: string;
+  /** Address of `template_bg.wasm`. */
+  templateWasm?: string;
   host?: string;
 }
 

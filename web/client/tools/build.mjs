@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 const client = dirname(dirname(fileURLToPath(import.meta.url)));
 const wasm = join(client, "src/wasm");
 const built = await readdir(wasm).catch(() => []);
-if (!["rullama_bg.wasm", "guidance_bg.wasm"].every((name) => built.includes(name)))
+if (!["rullama_bg.wasm", "guidance_bg.wasm", "template_bg.wasm"].every((name) => built.includes(name)))
   throw new Error("there is no wasm yet: run `cargo xtask wasm` first");
 
 await rm(join(client, "dist"), { recursive: true, force: true });

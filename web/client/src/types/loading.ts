@@ -88,6 +88,8 @@ export interface EngineOptions {
   wasm?: string | URL;
   /** Address of `guidance_bg.wasm`, which constrained replies need; beside this module by default. */
   guidanceWasm?: string | URL;
+  /** Address of `template_bg.wasm`, which models whose chat template must be run need; beside this module by default. */
+  templateWasm?: string | URL;
   /** Address of the worker's script; beside this module by default. */
   workerScript?: string | URL;
   /** A `rullama serve` that knows names; this page's origin by default. */

@@ -1,0 +1,152 @@
+// Chat templates that a page runs in a module of its own: random models with another template reply as the native program does.
+import { execFileSync } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { OTHER_TEMPLATE, changedGguf, medGemma } from "../../client/test/changed-gguf.ts";
+import { bytesBody } from "../support/body.ts";
+import { program } from "../support/program.ts";
+import { expect, test } from "./fixtures.ts";
+import { GOLDENS } from "./goldens.ts";
+
+const golden = (name: string) => readFile(join(GOLDENS, "gguf", `${name}.gguf`));
+const MODEL = "micro-llama3-Q8_0";
+/** Tokens that are compared: a random model's choices are clear enough. */
+const MOST = 12;
+
+test("a model with an unknown template replies as natively", async ({ client, server }, testInfo) => {
+  const bytes = changedGguf(await golden(MODEL), { "tokenizer.chat_template": OTHER_TEMPLATE });
+  const path = testInfo.outputPath("other.gguf");
+  await writeFile(path, bytes);
+  server.file("/other.gguf", bytesBody(bytes));
+  const system = "Be brief.";
+  const user = "Hello <|eot_id|> there";
+  const messages = [
+    { role: "system" as const, content: system },
+    { role: "user" as const, content: user },
+  ];
+  const native = (...args: string[]) => JSON.parse(execFileSync(program(), args, { encoding: "utf8" })) as unknown;
+  const input = testInfo.outputPath("messages.json");
+  await writeFile(input, JSON.stringify({ messages }));
+  const { prompt } = native("render", path, "--input", input, "--json") as { prompt: string };
+  const options = ["--device", "cpu", "--temperature", "0", "-n", String(MOST), "--json", "--system", system];
+  const said = native("run", path, user, ...options) as { text: string };
+
+  const made = await client.evaluate(
+    async ({ url, messages, most }) => {
+      const fetched = () =>
+        performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("template_bg.wasm")).length;
+      const replies = [];
+      for (const worker of [true, false]) {
+        const model = await rullama.load(url, { keep: false, worker, cache: "f32" });
+        const session = await model.session();
+        let text = "";
+        for await (const event of session.chat(messages, { temperature: 0, maxTokens: most })) {
+          if (event.type === "text") text += event.text;
+        }
+        const ids = [...(await session.tokens())];
+        replies.push({ text, ids, capabilities: model.info.capabilities });
+        await model.free();
+      }
+      const header = await rullama.openHeader(url);
+      const rendered = header.render(messages);
+      header.free();
+      return { replies, prompt: rendered.text, ids: [...rendered.ids], fetched: fetched() };
+    },
+    { url: "/other.gguf", messages, most: MOST },
+  );
+  expect(made.prompt).toBe(prompt);
+  expect(made.fetched).toBeGreaterThan(0);
+  expect(said.text).not.toBe("");
+  for (const { text, ids, capabilities } of made.replies) {
+    expect(text).toBe(said.text);
+    expect(ids.slice(0, made.ids.length)).toEqual(made.ids);
+    expect(capabilities).toEqual(["text", "tools", "thinking", "training"]);
+  }
+});
+
+test("the other interfaces and training render with it, and errors are the native ones", async ({ client, server }) => {
+  const file = await golden(MODEL);
+  const serve = (path: string, template: string) =>
+    server.file(path, bytesBody(changedGguf(file, { "tokenizer.chat_template": template })));
+  serve("/other.gguf", OTHER_TEMPLATE);
+  serve("/broken.gguf", "{% for %}");
+  serve("/strict.gguf", "{{ raise_exception('no such role: ' + messages[0].role) }}");
+  const made = await client.evaluate(async () => {
+    const open = (url: string) => rullama.load(url, { keep: false, worker: false });
+    const told = (error: unknown) => {
+      const { code, message } = error as { code: string; message: string };
+      return { code, message };
+    };
+    const model = await open("/other.gguf");
+    const conversation = [{ role: "user" as const, content: "Hello" }];
+    const header = await rullama.openHeader("/other.gguf");
+    const wanted = header.render(conversation).ids.length;
+    const completion = await model.openai.chat.completions.create({ messages: conversation, max_tokens: 2 });
+    const line = { messages: [...conversation, { role: "assistant", content: "Bye" }] };
+    const report = await model.inspectTraining(JSON.stringify(line));
+    const learned = report.preview[0]?.stretches;
+    // A called tool, by a grammar that it must match.
+    const tools = [{ type: "function" as const, function: { name: "ping", parameters: { type: "object" } } }];
+    const calls = [];
+    for await (const event of model.chat(conversation, { tools, toolChoice: "required", maxTokens: 60 })) {
+      if (event.type === "tool_call") calls.push(event.call.name);
+    }
+    await model.free();
+    header.free();
+    const failures = [];
+    for (const url of ["/broken.gguf", "/strict.gguf"]) {
+      const failing = await open(url);
+      const chat = failing.chat(conversation, { maxTokens: 1 });
+      failures.push(await chat.next().then(() => undefined, told));
+      // It still continues text.
+      for await (const event of failing.complete("a", { maxTokens: 1 })) {
+        if (event.type === "done") failures.push(event.finish);
+      }
+      await failing.free();
+    }
+    return { wanted, used: completion.usage?.prompt_tokens, learned, calls, failures };
+  });
+  expect(made.used).toBe(made.wanted);
+  expect(
+    made.learned
+      ?.filter(({ learned }) => learned)
+      .map(({ text }) => text)
+      .join(""),
+  ).toContain("Bye");
+  expect(made.calls).toEqual(["ping"]);
+  expect(made.failures).toEqual([
+    { code: "unsupported_model", message: expect.stringMatching(/^the model's chat template failed: syntax error/u) },
+    "length",
+    { code: "bad_options", message: expect.stringContaining("no such role: user") },
+    "length",
+  ]);
+});
+
+test("MedGemma thinks between its own markers", async ({ client, server }) => {
+  server.file("/medgemma.gguf", bytesBody(medGemma(await golden("micro-g3-Q4_0"))));
+  const made = await client.evaluate(async () => {
+    const model = await rullama.load("/medgemma.gguf", { keep: false });
+    const header = await rullama.openHeader("/medgemma.gguf");
+    // The format allows the reply or a thought before it; the bias makes the random model open a thought, and close it by chance.
+    const logitBias: Record<number, number> = {};
+    for (const [id, token] of (header.value("tokenizer.ggml.tokens") as string[]).entries()) {
+      if (token === "<unused95>") logitBias[id] = 4;
+      if (["<0x59>", "Y", "Ye", "Yes"].includes(token)) logitBias[id] = -100;
+    }
+    header.free();
+    let [text, thinking, finish] = ["", "", ""];
+    const options = { think: true, format: /Yes/u, logitBias, maxTokens: 500, temperature: 1, seed: 1 };
+    for await (const event of model.chat([{ role: "user", content: "Hi" }], options)) {
+      if (event.type === "text") text += event.text;
+      if (event.type === "thinking") thinking += event.text;
+      if (event.type === "done") ({ finish } = event);
+    }
+    const { info } = model;
+    await model.free();
+    return { text, thinking, finish, info };
+  });
+  expect(made.info).toMatchObject({ thinking: true, capabilities: ["text", "thinking", "training"] });
+  expect([made.text, made.finish]).toEqual(["Yes", "stop"]);
+  expect(made.thinking).not.toBe("");
+  expect(made.thinking).not.toContain("<unused");
+});
