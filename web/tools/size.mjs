@@ -9,8 +9,8 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
-/** The engine, which every page fetches, and the grammars of constrained replies, which are fetched when there is one. */
-const LIMITS = { "rullama_bg.wasm": 1_130_000, "guidance_bg.wasm": 600_000 };
+/** The engine, which every page fetches, and what is fetched when it is needed: grammars of constrained replies, and the engine of chat templates. */
+const LIMITS = { "rullama_bg.wasm": 1_130_000, "guidance_bg.wasm": 600_000, "template_bg.wasm": 400_000 };
 const KINDS = ["raw", "gzip", "brotli"];
 const known = join(dirname(fileURLToPath(import.meta.url)), "sizes.json");
 
