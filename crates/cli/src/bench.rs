@@ -81,6 +81,15 @@ pub(crate) struct BenchArgs {
     /// tiles, which are faster and round differently
     #[arg(long, requires = "parallel")]
     batch_invariant: bool,
+    /// With --parallel and --lora-rank: give the requests so many random adapters in turn, one each
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "parallel",
+        requires = "lora_rank",
+        conflicts_with = "http"
+    )]
+    adapter_count: Option<std::num::NonZeroUsize>,
     /// With --parallel: send the same requests to the scheduler and over HTTP to a server in this process, and report what HTTP costs. Each stream sends
     /// -r requests, one after another
     #[arg(long, requires = "parallel", conflicts_with_all = ["long_prompt", "batch_invariant", "profile"])]
@@ -142,7 +151,7 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
     let mut loader = Loader::new(place, &args.device, Some(context), CacheType::F16);
     loader.options.exact = args.no_matrix_units;
     let (model, load) = loader.load()?;
-    adapters.0.extend(args.lora_rank.map(|rank| (random::adapter(&model, rank), 1.0)));
+    adapters.0.extend(args.lora_rank.map(|rank| (random::adapter(&model, rank, 0), 1.0)));
     let options = SessionOptions {
         context: Some(context),
         cache: loader.options.cache,
@@ -234,7 +243,9 @@ fn bench_parallel(place: Location, args: &BenchArgs) -> Result<()> {
         batch_invariant: args.batch_invariant.then_some(true),
         ..SchedulerOptions::default()
     };
-    let measured = parallel::measure(&model, &options, &streams, lengths, args.profile)?;
+    let adapters = parallel::random_adapters(&model, args.lora_rank, args.adapter_count)?;
+    let load = parallel::Load { streams: &streams, lengths, adapters: &adapters };
+    let measured = parallel::measure(&model, &options, &load, args.profile)?;
     if args.json {
         return print_json(&parallel::as_json(&args.model, lengths, &measured));
     }

@@ -104,6 +104,7 @@ operations!(
     split_columns,
     square_sum,
     standardise,
+    slot_lora,
     store,
     suppress,
     swiglu,

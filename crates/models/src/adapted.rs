@@ -29,6 +29,9 @@ pub struct Adapted {
     pub dtype: DType,
     /// Whether down-projections are folded into separate weights where that saves a dispatch.
     pub fold: bool,
+    /// Adapter slots, if rows of a pass have different adapters: each rank is then the largest of all slots, and weights hold the factors of slot
+    /// after slot. Only decoders over KV pools have slots, without experts and token table.
+    pub slots: Option<usize>,
 }
 
 /// Names and rows of tensors, their number of experts if they have experts, and their columns.
@@ -46,9 +49,10 @@ pub(crate) struct PendingLora {
 /// The LoRA pair of one weight of a graph, which may be several tensors stacked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactorGroup {
-    /// Name of the weight `A` `[rank, columns]`: the stacked `A` of all tensors.
+    /// Name of the weight `A` `[rank, columns]`: the stacked `A` of all tensors; with slots, `[slots · rank, columns]`.
     pub a: String,
-    /// Name of the weight `B` `[rows, rank]`, block-diagonal: a tensor's rows are zero outside its own columns.
+    /// Name of the weight `B` `[rows, rank]`, block-diagonal: a tensor's rows are zero outside its own columns; with slots,
+    /// `[slots · rows, rank]`.
     pub b: String,
     /// Name of `B` transposed, `[rank, rows]`, if the graph also reads that.
     pub b_transposed: Option<String>,
@@ -73,15 +77,19 @@ impl Adapted {
         (experts, columns): (Option<usize>, usize),
         lookup: bool,
     ) -> Option<FactorGroup> {
-        let rank = |tensor: &str| self.ranks.get(tensor).copied().unwrap_or(0);
+        // The factors of slots begin at whole vec4s, wherever the ranks of other tensors end: sums are then the same for all ranks.
+        let step = if self.slots.is_some() { RANK_STEP } else { 1 };
+        let rank =
+            |tensor: &str| self.ranks.get(tensor).map_or(0, |rank| rank.next_multiple_of(step));
         let tensors: Vec<_> =
             tensors.iter().map(|(name, rows)| (name.clone(), *rows, rank(name))).collect();
         let all: usize = tensors.iter().map(|(.., rank)| rank).sum();
         let names: Vec<&str> = tensors.iter().map(|(name, ..)| name.as_str()).collect();
         let name = names.join("+");
+        let prefix = if self.slots.is_some() { "slots" } else { "factor" };
         (all > 0).then(|| FactorGroup {
-            a: format!("factor_a.{name}"),
-            b: format!("factor_b.{name}"),
+            a: format!("{prefix}_a.{name}"),
+            b: format!("{prefix}_b.{name}"),
             b_transposed: None,
             rank: all.next_multiple_of(RANK_STEP),
             columns,
@@ -126,11 +134,13 @@ impl Build<'_> {
             let dims: Vec<usize> = experts.into_iter().chain(sizes).collect();
             Type::weight(adapted.dtype, dims)
         };
-        let a = if lookup { [columns, group.rank] } else { [group.rank, columns] };
+        let slots = adapted.slots.unwrap_or(1);
+        let a = if lookup { [columns, group.rank] } else { [slots * group.rank, columns] };
         let a = self.graph.weight(group.a.clone(), weight(a));
-        let b = self.graph.weight(group.b.clone(), weight([rows, group.rank]));
+        let b = self.graph.weight(group.b.clone(), weight([slots * rows, group.rank]));
         self.factors.push(group);
-        Some(LoraPair { a, b, folded_row: 0 })
+        let sequences = self.slot_sequences.filter(|_| adapted.slots.is_some());
+        Some(LoraPair { a, b, folded_row: 0, sequences })
     }
 
     /// The matmul that ends a branch of the residual stream `h`; only [`Self::residual_add`] may read its output. For one token its

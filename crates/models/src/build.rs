@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rullama_engine::{
     graph::{Element, Graph, Member, Origin, Type, Value},
-    ops::{Activation, Branch, Epilogue, LoraPair, Mixture, Prologue, Slice},
+    ops::{Activation, Branch, Epilogue, LoraPair, Mixture, Prologue, Slice, SlotFactors},
 };
 
 use crate::{
@@ -29,6 +29,8 @@ pub(crate) struct Build<'a> {
     pub(crate) training: Option<Training>,
     /// Tensors that an adapter changes.
     pub(crate) adapted: Option<&'a Adapted>,
+    /// The sequences of the pass, if its rows have different adapters.
+    pub(crate) slot_sequences: Option<Value>,
     /// LoRA factors that the graph uses.
     pub(crate) factors: Vec<FactorGroup>,
     /// Folded LoRA down-projections that the graph uses.
@@ -71,6 +73,7 @@ impl<'a> Build<'a> {
             traced,
             activation: Activation::Gelu,
             adapted: None,
+            slot_sequences: None,
             factors: Vec::new(),
             folded: Vec::new(),
             pending_lora: HashMap::new(),
@@ -176,7 +179,10 @@ impl<'a> Build<'a> {
                 let y = self.graph.linear(x, weight);
                 let scale = self.tensor(&scale);
                 let y = self.graph.scale_by(y, scale);
-                let Some(LoraPair { a, b, .. }) = factors else { return y };
+                let Some(LoraPair { a, b, sequences, .. }) = factors else { return y };
+                if let Some(sequences) = sequences {
+                    return self.graph.slot_lora(y, x, &SlotFactors { a, b, sequences });
+                }
                 let z = self.graph.linear(x, a);
                 let lora = self.graph.linear(z, b);
                 self.graph.add(y, lora)
@@ -393,8 +399,9 @@ impl<'a> Build<'a> {
             Some(own) if folded > 0 => {
                 (stream.prologue, Some(LoraPair { folded_row: first_row, ..own }))
             }
-            // Recomputing the residual sum removes the dependency on the other matmul: both dispatches overlap.
-            None => (stream.prologue, None),
+            // Recomputing the residual sum removes the dependency on the other matmul: both dispatches overlap. Rows without an adapter are
+            // computed in the same way beside rows that have one.
+            None | Some(LoraPair { sequences: Some(_), .. }) => (stream.prologue, factors),
             own => (Prologue::Norm { h, weight, eps }, own),
         };
         let y =

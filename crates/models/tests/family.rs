@@ -1,14 +1,15 @@
 //! Dispatch counts and bytes read of the released models' graphs, at full depth and without weights.
 
 use rullama_engine::{
-    gpu::{DeviceFacts, dispatch_count},
+    gpu::{DeviceFacts, dispatch_count, plan_text},
     graph::{Element, Graph, Step},
 };
 use rullama_gguf::DType;
 use rullama_models::{
     Adapted, Catalog, Expected,
     decoder::{
-        Config, Experts, Kind, Layer, Pass, PassInput, PassOutput, PerLayer, Rope, adapted_decoder,
+        Config, Experts, Kind, Layer, Pass, PassInput, PassOutput, PerLayer, PoolPages, PoolShape,
+        Rope, adapted_decoder,
     },
     family::GEMMA4,
 };
@@ -144,7 +145,44 @@ impl Variant {
         self.graph(Some(adapted), None)
     }
 
+    /// The graph of one token of each of several sequences.
+    fn batch(&self, rows: usize, adapted: Option<&Adapted>) -> Graph {
+        let pages = PoolPages { pages: 64, entries: 64 };
+        let pool = PoolShape { page: 64, global: pages, sliding: pages, gemm: false, slots: rows };
+        let pass = Pass {
+            tokens: rows,
+            input: PassInput::Ids,
+            output: PassOutput::GreedyEach,
+            pool: Some(pool),
+            ..self.pass()
+        };
+        self.graph_of(&pass, adapted)
+    }
+
     fn graph(&self, adapted: Option<&Adapted>, short_context: Option<usize>) -> Graph {
+        self.graph_of(&Pass { short_context, ..self.pass() }, adapted)
+    }
+
+    fn pass(&self) -> Pass {
+        Pass {
+            tokens: 1,
+            input: PassInput::Token,
+            table: true,
+            output: PassOutput::Greedy,
+            context: 4096,
+            ring: self.window + 512,
+            cache: Element::F16,
+            suppressed: 0,
+            traced: false,
+            host_experts: 0,
+            blocks: false,
+            hidden: false,
+            short_context: None,
+            pool: None,
+        }
+    }
+
+    fn graph_of(&self, pass: &Pass, adapted: Option<&Adapted>) -> Graph {
         let config = self.config();
         let mix = |tensor: &Expected| {
             let global = |name: &str| {
@@ -173,23 +211,7 @@ impl Variant {
             })
         };
         let catalog = Catalog::imagined(&config.expected(), mix);
-        let pass = Pass {
-            tokens: 1,
-            input: PassInput::Token,
-            table: true,
-            output: PassOutput::Greedy,
-            context: 4096,
-            ring: self.window + 512,
-            cache: Element::F16,
-            suppressed: 0,
-            traced: false,
-            host_experts: 0,
-            blocks: false,
-            hidden: false,
-            short_context,
-            pool: None,
-        };
-        let mut segments = adapted_decoder(&config, &catalog, &pass, adapted).segments;
+        let mut segments = adapted_decoder(&config, &catalog, pass, adapted).segments;
         assert_eq!(segments.len(), 1);
         segments.remove(0).graph
     }
@@ -249,14 +271,60 @@ fn short_contexts_need_fewer_dispatches() {
     }
 }
 
-#[test]
-fn an_adapter_of_rank_16_adds_few_dispatches() {
+/// Rank 16 on all projections.
+fn rank_16(layers: usize, slots: Option<usize>) -> Adapted {
     let projections =
         ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
-    let tensors = (0..E2B.layers)
-        .flat_map(|layer| projections.map(|name| format!("blk.{layer}.{name}.weight")));
+    let tensors =
+        (0..layers).flat_map(|layer| projections.map(|name| format!("blk.{layer}.{name}.weight")));
     let ranks = tensors.map(|name| (name, 16)).collect();
-    let mut adapted = Adapted { ranks, dtype: DType::F16, fold: false };
+    Adapted { ranks, dtype: DType::F16, fold: false, slots }
+}
+
+/// The dispatches of a graph, without what rows with adapters add: kernels, tilings, grids and stored layouts; and the number of additional dispatches.
+fn without_slots(graph: &Graph, facts: &DeviceFacts) -> (Vec<String>, usize) {
+    let text = plan_text(graph, facts).expect("all formats have kernels");
+    let (slots, others): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| line.contains("matmul/slot_"));
+    let plain = |line: &str| {
+        let line = line.split_once(": ").map_or(line, |(_, line)| line);
+        let columns = line.split("; ").filter(|column| {
+            !column.starts_with("reads ") && !column.starts_with("shares a barrier")
+        });
+        let line = columns.collect::<Vec<_>>().join("; ");
+        [", slot_lora/added", ", slot_sum/rows", ", lora_weight/f16"]
+            .iter()
+            .fold(line, |line, part| line.replace(part, ""))
+    };
+    (others.into_iter().map(plain).collect(), slots.len())
+}
+
+/// Rows without an adapter are computed by the same kernels in passes with and without adapters, so that they get the same bits.
+#[test]
+fn adapter_slots_add_a_dispatch_to_each_matmul_and_change_no_other() {
+    for (variant, separate_values) in
+        [(E2B, false), (Variant { values: DType::Q6_K, ..E2B }, true), (B26, false)]
+    {
+        for packed_dot in [false, true] {
+            let facts = DeviceFacts { packed_dot, ..large() };
+            for rows in [1, 4, 8, 16] {
+                let (plain, none) = without_slots(&variant.batch(rows, None), &facts);
+                let adapted = rank_16(variant.layers, Some(3));
+                let graph = variant.batch(rows, Some(&adapted));
+                let (with, added) = without_slots(&graph, &facts);
+                assert_eq!(plain, with, "{}, {rows} rows", variant.name);
+                // Q, K and V; attention output; gate and up; down. V may be a separate matmul.
+                let owners = variant.layers - variant.shared;
+                let more = if separate_values { owners } else { 0 };
+                assert_eq!((none, added), (0, 4 * variant.layers + more), "{}", variant.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_adapter_of_rank_16_adds_few_dispatches() {
+    let mut adapted = rank_16(E2B.layers, None);
     // Q, K and V in one matmul; V in a separate matmul.
     for variant in [E2B, Variant { values: DType::Q6_K, ..E2B }] {
         adapted.fold = false;

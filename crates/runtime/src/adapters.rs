@@ -4,8 +4,12 @@
 mod factors;
 mod folded;
 mod row_order;
+mod slots;
 
-use std::{collections::BTreeMap, rc::Rc};
+use std::{
+    collections::BTreeMap,
+    rc::{Rc, Weak},
+};
 
 use rullama_adapter::{Adapter, EMBEDDING, Fit, HEAD, Pair, Target, Weighted, combine};
 use rullama_engine::{
@@ -24,6 +28,7 @@ use sha2::{Digest, Sha256};
 use crate::{error::RuntimeError, model::Model};
 
 pub use row_order::file_order;
+pub(crate) use slots::{MAX_SLOTS, SlotWeights};
 
 /// How the factors of adapters are kept on a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,6 +52,8 @@ struct Attached {
     /// Weights and factors of the experts that stay on the host.
     host: Weights,
     adapted: Adapted,
+    /// The pairs of all adapters, combined: requests that share passes need them in other weights.
+    pairs: Vec<Pair>,
     gpu_bytes: u64,
     fingerprint: [u8; 32],
     without_effect: Vec<String>,
@@ -94,7 +101,7 @@ impl Model {
         let on_gpu = matches!(self.device(), Device::Gpu(_));
         let dtype = if on_gpu && factors == FactorType::F16 { DType::F16 } else { DType::F32 };
         let ranks = pairs.iter().map(|pair| (pair.tensor.clone(), pair.rank)).collect();
-        let adapted = Adapted { ranks, dtype, fold: folded::supported(self.device()) };
+        let adapted = Adapted { ranks, dtype, fold: folded::supported(self.device()), slots: None };
         let own = self.upload(&adapted, &pairs).await?;
         let host = self.keep_on_host(&adapted, &pairs).await?;
         let mut hash = Sha256::new();
@@ -107,6 +114,7 @@ impl Model {
             weights: self.0.weights.with(&own),
             host: self.0.host.with(&host),
             adapted,
+            pairs,
             gpu_bytes: own.gpu_bytes(),
             fingerprint: hash.finalize().into(),
             without_effect,
@@ -223,6 +231,22 @@ fn target(config: &Config, catalog: &Catalog, tensor: &str) -> Target {
     }
 }
 
+/// Attached adapters that others may drop.
+#[derive(Debug, Clone)]
+pub(crate) struct WeakAdapters(Weak<Attached>);
+
+impl WeakAdapters {
+    /// The adapters, if they still exist.
+    pub(crate) fn upgrade(&self) -> Option<Adapters> {
+        self.0.upgrade().map(Adapters)
+    }
+
+    /// Whether these are the adapters.
+    pub(crate) fn is(&self, adapters: &Adapters) -> bool {
+        std::ptr::eq(self.0.as_ptr(), Rc::as_ptr(&adapters.0))
+    }
+}
+
 /// Compares by identity: clones of the same attached adapters are equal.
 impl PartialEq for Adapters {
     fn eq(&self, other: &Self) -> bool {
@@ -244,6 +268,11 @@ impl Adapters {
     /// Whether both are clones of the same attached adapters.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// A reference that does not keep the factors.
+    pub(crate) fn downgrade(&self) -> WeakAdapters {
+        WeakAdapters(Rc::downgrade(&self.0))
     }
 
     pub(crate) fn adapted(&self) -> &Adapted {

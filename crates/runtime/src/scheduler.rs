@@ -4,6 +4,7 @@
 //! pass for the requests whose prompts are done; requests join and leave between steps. Rows are computed batch-invariantly, so that a
 //! request's tokens are the same alone and with any others.
 
+mod adapters;
 mod decode;
 mod drafts;
 mod faults;

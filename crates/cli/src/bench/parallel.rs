@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    num::NonZeroUsize,
     time::{Duration, Instant},
 };
 
@@ -9,13 +10,14 @@ use anyhow::Result;
 use pollster::block_on;
 use rullama_runtime::{
     Model, Scheduler,
+    adapters::{Adapters, FactorType},
     generate::Prompt,
     options::SamplingOptions,
     scheduler::{Request, RequestId, SchedulerOptions, Update},
 };
 use serde_json::{Value, json};
 
-use super::{profile::Profile, report::profile_json};
+use super::{profile::Profile, random, report::profile_json};
 use crate::output::table;
 
 /// What so many streams gave.
@@ -52,14 +54,38 @@ impl Lengths {
     }
 }
 
+/// Requests at once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load<'a> {
+    /// Each number of streams that is measured.
+    pub(super) streams: &'a [usize],
+    pub(super) lengths: Lengths,
+    /// What the streams have in turn; none if empty.
+    pub(super) adapters: &'a [Adapters],
+}
+
+/// Random adapters of a rank: one, unless more are asked for.
+pub(super) fn random_adapters(
+    model: &Model,
+    rank: Option<usize>,
+    count: Option<NonZeroUsize>,
+) -> Result<Vec<Adapters>> {
+    let Some(rank) = rank else { return Ok(Vec::new()) };
+    let attach = |number| {
+        let adapter = random::adapter(model, rank, number);
+        Ok(block_on(model.attach(&[(&adapter, 1.0)], FactorType::default()))?)
+    };
+    (0..count.map_or(1, NonZeroUsize::get)).map(attach).collect()
+}
+
 /// Measures each number of streams once, after a run that compiles its kernels.
 pub(super) fn measure(
     model: &Model,
     options: &SchedulerOptions,
-    streams: &[usize],
-    lengths: Lengths,
+    load: &Load<'_>,
     is_profiled: bool,
 ) -> Result<Vec<Measured>> {
+    let Load { streams, lengths, adapters } = *load;
     let context = lengths.context();
     let most = streams.iter().copied().max().unwrap_or(1);
     let tokenizer = model.tokenizer()?;
@@ -76,8 +102,8 @@ pub(super) fn measure(
     let mut scheduler = Scheduler::new(model, &options)?;
     let mut measured = Vec::new();
     for streams in streams {
-        run(&mut scheduler, *streams, lengths)?;
-        let mut result = run(&mut scheduler, *streams, lengths)?;
+        run(&mut scheduler, *streams, lengths, adapters)?;
+        let mut result = run(&mut scheduler, *streams, lengths, adapters)?;
         if is_profiled {
             let table = block_on(scheduler.profile(*streams))?;
             let run = format!("decode, {streams} rows");
@@ -88,7 +114,12 @@ pub(super) fn measure(
     Ok(measured)
 }
 
-fn run(scheduler: &mut Scheduler, streams: usize, lengths: Lengths) -> Result<Measured> {
+fn run(
+    scheduler: &mut Scheduler,
+    streams: usize,
+    lengths: Lengths,
+    adapters: &[Adapters],
+) -> Result<Measured> {
     let vocabulary = scheduler.model().config().vocabulary;
     let start = Instant::now();
     let mut last: BTreeMap<RequestId, Option<Instant>> = BTreeMap::new();
@@ -101,7 +132,8 @@ fn run(scheduler: &mut Scheduler, streams: usize, lengths: Lengths) -> Result<Me
             num_predict: i32::try_from(generate)?,
             ..SamplingOptions::default()
         };
-        anyhow::Ok(Request::new(prompt, options, 0))
+        let adapters = adapters.get(stream % adapters.len().max(1)).cloned();
+        anyhow::Ok(Request { adapters, ..Request::new(prompt, options, 0) })
     };
     for stream in 0..streams {
         let request = request(stream, lengths.prompt, lengths.generate)?;

@@ -7,8 +7,8 @@ use rullama_runtime::Model;
 const PROJECTIONS: [&str; 7] =
     ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
 
-/// Random factors of this rank for every projection of the model.
-pub(super) fn adapter(model: &Model, rank: usize) -> Adapter {
+/// Random factors of this rank for every projection of the model; each number gives others.
+pub(super) fn adapter(model: &Model, rank: usize, number: usize) -> Adapter {
     let rank = rank.max(1);
     let mut pairs = Vec::new();
     for layer in 0..model.config().layers.len() {
@@ -22,8 +22,8 @@ pub(super) fn adapter(model: &Model, rank: usize) -> Adapter {
             let Some(info) = model.gguf().tensor(&tensor) else { continue };
             // The sizes of a loaded model fit in memory.
             let (rows, columns) = (info.rows() as usize, info.row_len() as usize);
-            let a = values(rank * columns, pairs.len());
-            let b = values(rows * rank, pairs.len() + 1);
+            let seed = pairs.len() + number * 7919;
+            let (a, b) = (values(rank * columns, seed), values(rows * rank, seed + 1));
             pairs.push(Pair { tensor, experts: 1, rank, rows, columns, a, b, scale: 1.0 });
         }
     }

@@ -1,6 +1,7 @@
 //! Kernel + parts → WGSL text: `//#use` lines are replaced, `@binding(auto)` gets the number of the buffer that is bound under the
 //! variable's name, `enable` and `diagnostic` lines move to the top. A line after `//#batch` is kept in kernels of batched passes only
-//! (those with the part `sequence/batch`), one after `//#single` in all others. Nothing else.
+//! (those with the part `sequence/batch`), one after `//#single` in all others, one after `//#slots` in kernels with a part `slot_lora`.
+//! Nothing else.
 
 use super::{Dispatch, Part};
 
@@ -30,6 +31,9 @@ static SINGLE: Part = Part {
     source: include_str!("../wgsl/sequence/single.wgsl"),
 };
 
+/// The kind of part that adds the LoRA of adapter slots.
+const SLOTS: &str = "slot_lora";
+
 /// The whole text of a dispatch's kernel.
 ///
 /// # Panics
@@ -37,11 +41,13 @@ static SINGLE: Part = Part {
 pub fn compose(dispatch: &Dispatch, dialect: Dialect) -> String {
     let kernel = dispatch.kernel;
     let is_batch = dispatch.parts.iter().any(|part| part.kind == SINGLE.kind);
+    let has_slots = dispatch.parts.iter().any(|part| part.kind == SLOTS);
     let single = (!is_batch).then_some(&SINGLE);
     let parts: Vec<&Part> = dispatch.parts.iter().copied().chain(single).collect();
     let mut text = Text {
         dispatch,
         is_batch,
+        has_slots,
         used: vec![false; parts.len()],
         parts,
         directives: Vec::new(),
@@ -70,6 +76,8 @@ struct Text<'a> {
     used: Vec<bool>,
     /// Whether it is for a batched pass.
     is_batch: bool,
+    /// Whether it adds the LoRA of adapter slots.
+    has_slots: bool,
     directives: Vec<&'static str>,
     body: String,
 }
@@ -83,9 +91,14 @@ impl Text<'_> {
 
     fn line(&mut self, name: &str, line: &'static str) {
         let code = line.trim_start();
-        for (prefix, is_batch) in [("//#batch ", true), ("//#single ", false)] {
+        let kept = [
+            ("//#batch ", self.is_batch),
+            ("//#single ", !self.is_batch),
+            ("//#slots ", self.has_slots),
+        ];
+        for (prefix, is_kept) in kept {
             if let Some(code) = code.strip_prefix(prefix) {
-                if self.is_batch == is_batch {
+                if is_kept {
                     self.body.push_str(&line[..line.len() - line.trim_start().len()]);
                     self.line(name, code);
                 }

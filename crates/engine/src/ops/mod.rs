@@ -86,7 +86,7 @@ pub use local_attention::LocalAttention;
 pub use matmul::{
     Adapter, Clamp, ClampedLinear, ClampedPrologue, Epilogue, ExpertRows, FoldedDown, Form,
     FusedLinear, Linear, LinearExperts, LinearExpertsGrad, LinearT, LoraForm, LoraPair, Matmul,
-    Mixture, Prologue, RowSelect, Stacked,
+    Mixture, Prologue, RowSelect, SlotFactors, SlotLora, Stacked,
 };
 pub use member::Member;
 pub use norm_sum::NormSum;

@@ -2,8 +2,8 @@
 //!
 //! The KV caches of all sequences are one state `[pages · page, k, e]`. Each sequence has a block table: entry `position / page` is the page that
 //! holds a position, or entry `position / page % entries` if the table is shorter than the sequence (a ring buffer of pages, for sliding windows).
-//! The input `u32[sequences, 4 + entries]` holds for each sequence its position, its seed, the slot of its latest token, a reserved word (0), and
-//! its block table.
+//! The input `u32[sequences, 4 + entries]` holds for each sequence its position, its seed, the slot of its latest token, its adapter (0 for none,
+//! otherwise the adapter's slot plus one), and its block table.
 
 use crate::{
     cpu::CpuCall,
@@ -38,6 +38,9 @@ impl Sequences {
 
     /// The index of the word with the slot of the sequence's latest token (see [`super::ScatterTokens`]).
     pub const SLOT: usize = 2;
+
+    /// The index of the word with the sequence's adapter: 0 for none, otherwise its slot plus one (see [`super::SlotLora`]).
+    pub const ADAPTER: usize = 3;
 
     /// The words of one sequence in the input; unknown entries are 0.
     ///

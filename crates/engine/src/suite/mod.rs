@@ -56,6 +56,7 @@ pub fn cases() -> Vec<Case> {
         ops::matmul::transposed::cases::cases,
         ops::local_attention::cases::cases,
         ops::matmul::lora::cases::cases,
+        ops::matmul::lora::slots::cases::cases,
         ops::member::cases::cases,
         ops::matmul::dense::cases::cases,
         ops::norm_sum::cases::cases,

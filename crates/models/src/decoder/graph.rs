@@ -184,6 +184,9 @@ pub fn adapted_decoder(
     if pass.batch_invariant() {
         b.graph = Graph::new_batch_invariant();
     }
+    if adapted.is_some_and(|adapted| adapted.slots.is_some()) {
+        b.slot_sequences = sequences(&mut b, pass, Kind::Global).map(|rows| rows.value);
+    }
     let (mut context, mut stream) = embed_tokens(&mut b, config, pass);
     for layer in &config.layers {
         b.enter(&format!("blk.{}", layer.index));

@@ -11,7 +11,8 @@ pub(super) struct Stacked {
     pub(super) b: Vec<f32>,
 }
 
-/// Stacks `A` of all tensors by rows, and `B` as a block-diagonal matrix, for each expert. The scales of `pairs` must be 1.
+/// Stacks `A` of all tensors by rows, and `B` as a block-diagonal matrix, for each expert. The scales of `pairs` must be 1, their ranks at most those of
+/// the group.
 pub(super) fn of_group(group: &FactorGroup, pairs: &BTreeMap<&str, &Pair>) -> Stacked {
     let FactorGroup { experts, rank: all, columns, .. } = *group;
     let all_rows: usize = group.tensors.iter().map(|(_, rows, _)| rows).sum();
@@ -22,7 +23,7 @@ pub(super) fn of_group(group: &FactorGroup, pairs: &BTreeMap<&str, &Pair>) -> St
         if let Some(pair) = pairs.get(tensor.as_str()) {
             let (up, down) = balance(pair);
             for (i, row) in pair.a.chunks_exact(columns).enumerate() {
-                let (expert, r) = (i / rank, first + i % rank);
+                let (expert, r) = (i / pair.rank, first + i % pair.rank);
                 for (column, value) in row.iter().enumerate() {
                     let at = if group.lookup {
                         column * all + r
@@ -32,10 +33,13 @@ pub(super) fn of_group(group: &FactorGroup, pairs: &BTreeMap<&str, &Pair>) -> St
                     stacked.a[at] = value * up;
                 }
             }
-            for (i, values) in pair.b.chunks_exact(*rank).enumerate() {
+            for (i, values) in pair.b.chunks_exact(pair.rank).enumerate() {
                 let (expert, row) = (i / rows, first_row + i % rows);
                 let at = (expert * all_rows + row) * all + first;
-                stacked.b[at..at + rank].iter_mut().zip(values).for_each(|(to, b)| *to = b * down);
+                stacked.b[at..at + pair.rank]
+                    .iter_mut()
+                    .zip(values)
+                    .for_each(|(to, b)| *to = b * down);
             }
         }
         first_row += rows;
@@ -80,6 +84,17 @@ mod tests {
     #[test]
     fn transposes() {
         assert_eq!(transposed(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+    }
+
+    #[test]
+    fn smaller_ranks_are_padded() {
+        let v = pair("v", 1, 2, 2);
+        let group = group(false, &[("q", 1, 4), ("v", 2, 4)], 8);
+        let stacked = of_group(&group, &[("v", &v)].into());
+        let (mut a, mut b) = ([0.0; 8 * 2], [0.0; 3 * 8]);
+        (a[8], a[9]) = (1.0, 2.0);
+        (b[8 + 4], b[16 + 4]) = (1.0, 2.0);
+        assert_eq!((stacked.a, stacked.b), (a.to_vec(), b.to_vec()));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use rullama_models::decoder::PassOutput;
 
 use super::{
     RequestId, Scheduler, Sink, Update,
+    adapters::Factors,
     drafts::accepted,
     faults::{guarded, is_out_of_memory},
     passes::{GREEDY, INVARIANT_ROWS, LastToken, Row},
@@ -24,12 +25,12 @@ struct Queued {
     results: Results,
 }
 
-/// Requests whose rows can go through one pass: those with the same adapters that read alike many keys, and whose tokens are chosen on the same
-/// side. Those that the host chooses come first: their logits arrive while the others are computed.
+/// Requests whose rows can go through one pass: those that read alike many keys, and whose tokens are chosen on the same side. Those that the host
+/// chooses come first: their logits arrive while the others are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
     on_device: bool,
-    adapter: u64,
+    factors: Factors,
     is_short: bool,
 }
 
@@ -71,6 +72,7 @@ impl Scheduler {
 
     /// Queues a pass for each group of requests; false if no request is ready for one.
     async fn queue_round(&mut self, sink: &mut Sink<'_>) -> Result<bool, RuntimeError> {
+        self.passes.share_adapters().await?;
         let mut round = Vec::new();
         for (group, members) in self.groups(sink)?.0 {
             let mut left: Vec<Vec<Member>> =
@@ -123,11 +125,15 @@ impl Scheduler {
             };
             let on_device = sampling.is_some();
             let is_short = on_device && self.passes.is_short(running.position());
-            let group = Group { on_device, adapter: running.adapter, is_short };
+            let (factors, _) = self.passes.place(running.adapter);
+            let group = Group { on_device, factors, is_short };
             groups.add(group, &[(running.id, sampling)]);
         }
         for (id, error) in panicked {
             self.fail(&[id], error, sink)?;
+        }
+        if self.passes.mixes_plain_rows() {
+            groups = mixed(&groups);
         }
         Ok(if self.passes.is_batch_invariant() { groups } else { merged(&groups) })
     }
@@ -159,7 +165,8 @@ impl Scheduler {
                 _ => LastToken::OnDevice,
             };
             let (position, pages, slot) = (running.position(), &running.pages, running.slot);
-            Some(Row { token, position, pages, draw, seed, slot })
+            let (_, adapter) = self.passes.place(running.adapter);
+            Some(Row { token, position, pages, draw, seed, slot, adapter })
         };
         let mut rows: Vec<Row<'_>> = members.iter().filter_map(row).collect();
         if let [last] = rows[..] {
@@ -177,7 +184,7 @@ impl Scheduler {
             (true, true) => PassOutput::GreedyEach,
             (true, false) => PassOutput::DrawnEach,
         };
-        self.passes.decode((group.adapter, output, group.is_short), &rows).await
+        self.passes.decode((group.factors, output, group.is_short), &rows).await
     }
 
     /// Another pass is in flight for some requests. Nothing follows one with drafts before it is known which of them are accepted.
@@ -307,6 +314,22 @@ impl Group {
     }
 }
 
+/// Requests without adapters share the passes of those that have some: each row reads the factors of its own slot, or none.
+fn mixed(groups: &Groups) -> Groups {
+    let shared = |group: Group| {
+        let alike =
+            |other: &Group| (other.on_device, other.is_short) == (group.on_device, group.is_short);
+        let mut pools = groups.0.iter().map(|(other, _)| *other).filter(alike);
+        let pool = pools.find(|other| matches!(other.factors, Factors::Pool(_)));
+        pool.filter(|_| group.factors == Factors::None).unwrap_or(group)
+    };
+    let mut mixed = Groups::default();
+    for (group, members) in &groups.0 {
+        mixed.add(shared(*group), members);
+    }
+    mixed
+}
+
 /// Where passes of more than 8 rows need not be batch-invariant: short and long contexts that fill such a pass together share it, so that weights
 /// are read once for both.
 fn merged(groups: &Groups) -> Groups {
@@ -329,7 +352,8 @@ mod tests {
 
     #[test]
     fn short_and_long_contexts_share_passes_of_more_than_eight_rows() {
-        let group = |adapter, is_short| Group { on_device: true, adapter, is_short };
+        let group =
+            |pool, is_short| Group { on_device: true, factors: Factors::Pool(pool), is_short };
         for (short, long, wanted) in [
             (4, 4, [4, 4]),
             (8, 0, [8, 0]),
@@ -339,7 +363,7 @@ mod tests {
             (8, 1, [0, 9]),
         ] {
             let of = |count: u64| (0..count).map(|id| (RequestId(id), None)).collect::<Vec<_>>();
-            // Rows with other adapters fill other passes.
+            // Rows with the adapters of another pool fill other passes.
             let all =
                 [(group(0, true), of(short)), (group(1, true), of(3)), (group(0, false), of(long))];
             let mut groups = Groups::default();
@@ -351,5 +375,21 @@ mod tests {
             assert_eq!([rows(group(0, true)), rows(group(0, false))], wanted, "{short} and {long}");
             assert_eq!(rows(group(1, true)), 3);
         }
+    }
+
+    #[test]
+    fn requests_without_adapters_join_those_with_some() {
+        let group = |factors, is_short| Group { on_device: true, factors, is_short };
+        let of =
+            |ids: std::ops::Range<u64>| ids.map(|id| (RequestId(id), None)).collect::<Vec<_>>();
+        let mut groups = Groups::default();
+        groups.add(group(Factors::None, true), &of(0..2));
+        groups.add(group(Factors::None, false), &of(2..3));
+        groups.add(group(Factors::Pool(7), true), &of(3..6));
+        groups.add(group(Factors::Adapter(9), false), &of(6..7));
+        let mixed = mixed(&groups);
+        let rows = |factors, is_short| mixed.members(group(factors, is_short)).len();
+        assert_eq!([rows(Factors::None, true), rows(Factors::Pool(7), true)], [0, 5]);
+        assert_eq!([rows(Factors::None, false), rows(Factors::Adapter(9), false)], [1, 1]);
     }
 }

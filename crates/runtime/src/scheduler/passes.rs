@@ -12,7 +12,11 @@ use rullama_models::decoder::{
     Inputs, Kind, Pass, PassInput, PassOutput, PoolPages, PoolShape, adapted_decoder, kv_caches,
 };
 
-use super::{SchedulerOptions, running::Content};
+use super::{
+    SchedulerOptions,
+    adapters::{AdapterTable, Factors, NO_ADAPTER, mixes_plain_rows},
+    running::Content,
+};
 use crate::{
     adapters::Adapters,
     error::RuntimeError,
@@ -32,13 +36,10 @@ pub(super) const INVARIANT_ROWS: usize = 8;
 /// Passes averaged by a profile.
 const PROFILED_PASSES: usize = 5;
 
-/// Requests without adapters.
-const NO_ADAPTER: u64 = 0;
-
 /// Which graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
-    adapter: u64,
+    factors: Factors,
     output: PassOutput,
     tokens: usize,
     /// Whether it is for positions before [`SHORT_CONTEXT`].
@@ -60,9 +61,7 @@ pub(super) struct Passes {
     memory: Memory,
     /// A few dozen at most.
     prepared: Vec<(Key, PreparedPass)>,
-    /// Adapters of running requests, by number.
-    adapters: Vec<(u64, Adapters)>,
-    last_adapter: u64,
+    adapters: AdapterTable,
 }
 
 /// The next tokens of a prompt that go through one pass.
@@ -88,6 +87,8 @@ pub(super) struct Row<'a> {
     pub(super) seed: u32,
     /// Where the device keeps the sequence's latest token.
     pub(super) slot: u32,
+    /// The word of its adapter in the pass: see [`Passes::place`].
+    pub(super) adapter: u32,
 }
 
 /// The last token of a sequence.
@@ -154,8 +155,7 @@ impl Passes {
             shape,
             memory: Memory::new(model.device()),
             prepared: Vec::new(),
-            adapters: Vec::new(),
-            last_adapter: NO_ADAPTER,
+            adapters: AdapterTable::default(),
         })
     }
 
@@ -173,6 +173,7 @@ impl Passes {
 
     pub(super) fn gpu_bytes(&self) -> u64 {
         self.memory.gpu_bytes()
+            + self.adapters.gpu_bytes()
             + self.prepared.iter().map(|(_, pass)| pass.gpu_bytes()).sum::<u64>()
     }
 
@@ -188,7 +189,8 @@ impl Passes {
     /// Names, layer kinds and types of the KV pool's states.
     pub(super) fn kv_caches(&self) -> Vec<(String, Kind, Type)> {
         let output = PassOutput::Caches;
-        let key = Key { adapter: NO_ADAPTER, output, tokens: 1, is_short: false, has_soft: false };
+        let key =
+            Key { factors: Factors::None, output, tokens: 1, is_short: false, has_soft: false };
         kv_caches(self.model.config(), &self.pass(key))
     }
 
@@ -210,22 +212,44 @@ impl Passes {
 
     /// The number of a request's adapters.
     pub(super) fn adapter_id(&mut self, adapters: Option<&Adapters>) -> u64 {
-        let Some(adapters) = adapters else { return NO_ADAPTER };
-        if let Some((id, _)) = self.adapters.iter().find(|(_, known)| known.is(adapters)) {
-            return *id;
+        self.adapters.id(adapters)
+    }
+
+    /// Lets requests with different adapters share decode passes, as far as they can.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(super) async fn share_adapters(&mut self) -> Result<(), RuntimeError> {
+        if self.adapters.is_placed() {
+            return Ok(());
         }
-        self.last_adapter += 1;
-        self.adapters.push((self.last_adapter, adapters.clone()));
-        self.last_adapter
+        let output = PassOutput::LogitsEach;
+        let key =
+            Key { factors: Factors::None, output, tokens: 1, is_short: false, has_soft: false };
+        let (model, pass) = (self.model.clone(), self.pass(key));
+        self.adapters.share(&model, &pass).await?;
+        self.prepared.retain(|(key, _)| self.adapters.has(key.factors));
+        Ok(())
+    }
+
+    /// The factors of a request's decode passes, and its word in their sequences.
+    pub(super) fn place(&self, adapter: u64) -> (Factors, u32) {
+        self.adapters.place(adapter)
+    }
+
+    /// Whether requests without adapters may share passes with those that have some.
+    pub(super) fn mixes_plain_rows(&self) -> bool {
+        mixes_plain_rows(self.model.device())
     }
 
     /// Drops adapters that no request has any more, with their graphs; false for requests without.
     pub(super) fn forget(&mut self, adapter: u64) -> bool {
-        self.adapters.retain(|(id, _)| *id != adapter);
-        if adapter != NO_ADAPTER {
-            self.prepared.retain(|(key, _)| key.adapter != adapter);
+        if adapter == NO_ADAPTER {
+            return false;
         }
-        adapter != NO_ADAPTER
+        self.adapters.forget(adapter);
+        self.prepared.retain(|(key, _)| self.adapters.has(key.factors));
+        true
     }
 
     /// The same graphs over a KV pool of half the size; `None` if one of them is prepared and uses the pool.
@@ -317,7 +341,8 @@ impl Passes {
         ids.resize(size, 0);
         let has_soft = content.has_soft(range.clone());
         let output = PassOutput::Caches;
-        let key = Key { adapter, output, tokens: size, is_short: false, has_soft };
+        let factors = if adapter == NO_ADAPTER { Factors::None } else { Factors::Adapter(adapter) };
+        let key = Key { factors, output, tokens: size, is_short: false, has_soft };
         let index = self.prepare(key).await?;
         let prepared = &self.prepared[index].1;
         if has_soft {
@@ -331,7 +356,9 @@ impl Passes {
         }
         self.write_table_rows(prepared, rows, size);
         prepared.write_ids(Inputs::IDS, &ids);
-        self.write_sequences(prepared, &[(position, 0, 0, pages)], 1);
+        let token = LastToken::OnDevice;
+        let row = Row { token, position, pages, draw: GREEDY, seed: 0, slot: 0, adapter: 0 };
+        self.write_sequences(prepared, &[row], 1);
         let step = Step { position: position as u32, count: chunk.count as u32, ..Step::default() };
         prepared.run(&model.0, &step).await
     }
@@ -339,7 +366,7 @@ impl Passes {
     /// Queues a token of each row; what comes back are tokens `u32[rows]` or logits.
     pub(super) async fn decode(
         &mut self,
-        (adapter, output, is_short): (u64, PassOutput, bool),
+        (factors, output, is_short): (Factors, PassOutput, bool),
         rows: &[Row<'_>],
     ) -> Result<Results, RuntimeError> {
         let model = self.model.clone();
@@ -355,7 +382,7 @@ impl Passes {
         };
         let mut ids: Vec<u32> = rows.iter().map(id).collect();
         ids.resize(size, 0);
-        let key = Key { adapter, output, tokens: size, is_short, has_soft: false };
+        let key = Key { factors, output, tokens: size, is_short, has_soft: false };
         let index = self.prepare(key).await?;
         let prepared = &self.prepared[index].1;
         let positions = rows.iter().map(|row| row.position as u32).chain(std::iter::repeat(0));
@@ -364,9 +391,7 @@ impl Passes {
         }
         self.write_table_rows(prepared, table_rows, size);
         prepared.write_ids(Inputs::IDS, &ids);
-        let sequences: Vec<_> =
-            rows.iter().map(|row| (row.position, row.seed, row.slot, row.pages)).collect();
-        self.write_sequences(prepared, &sequences, size);
+        self.write_sequences(prepared, rows, size);
         if output == PassOutput::DrawnEach {
             let mut draws: Vec<f32> =
                 rows.iter().flat_map(|row| <[f32; 4]>::from(row.draw)).collect();
@@ -399,19 +424,15 @@ impl Passes {
         }
     }
 
-    /// Writes positions, seeds, slots and block tables for both kinds of layers.
-    fn write_sequences(
-        &self,
-        prepared: &PreparedPass,
-        sequences: &[(usize, u32, u32, &SequencePages)],
-        rows: usize,
-    ) {
+    /// Writes positions, seeds, slots, adapters and block tables for both kinds of layers.
+    fn write_sequences(&self, prepared: &PreparedPass, sequences: &[Row<'_>], rows: usize) {
         for (number, kind) in KINDS.into_iter().enumerate() {
             let entries = self.shape.of(kind).entries;
-            let words = |(position, seed, slot, pages): &(usize, u32, u32, &SequencePages)| {
-                let table = pages.table(number);
-                let mut words = Sequences::words(*position as u32, *seed, &table, entries);
-                words[Sequences::SLOT] = *slot;
+            let words = |row: &Row<'_>| {
+                let table = row.pages.table(number);
+                let mut words = Sequences::words(row.position as u32, row.seed, &table, entries);
+                words[Sequences::SLOT] = row.slot;
+                words[Sequences::ADAPTER] = row.adapter;
                 words
             };
             let mut words: Vec<u32> = sequences.iter().flat_map(words).collect();
@@ -431,11 +452,17 @@ impl Passes {
         }
         let model = self.model.clone();
         let pass = self.pass(key);
-        let known = self.adapters.iter().find(|(id, _)| *id == key.adapter);
-        let adapters = known.map(|(_, adapters)| adapters);
-        let adapted = adapters.map(Adapters::adapted);
+        let (adapters, slots) = match key.factors {
+            Factors::None => (None, None),
+            Factors::Adapter(id) => (self.adapters.get(id), None),
+            Factors::Pool(id) => (None, self.adapters.pool(id)),
+        };
+        let adapted = adapters.map(Adapters::adapted).or(slots.map(|slots| &slots.adapted));
         let decoder = adapted_decoder(&model.0.config, &model.0.catalog, &pass, adapted);
-        let prepared = PreparedPass::new(decoder, &model.0, adapters, &mut self.memory).await?;
+        let own = adapters.map_or(&model.0.weights, Adapters::weights);
+        let weights = slots.map_or(own, |slots| &slots.weights);
+        let prepared =
+            PreparedPass::with_weights(decoder, weights, adapters, &mut self.memory).await?;
         if pass.suppressed > 0 {
             prepared.write_ids(Inputs::SUPPRESSED, &self.suppress);
         }

@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     cpu::Data,
-    executor::{Memory, Plan, Results},
+    executor::{Memory, Plan, Results, Weights},
     gpu::GpuPlan,
     graph::{Cost, Graph, Origin, Step, Value},
 };
@@ -35,6 +35,16 @@ impl PreparedPass {
         memory: &mut Memory,
     ) -> Result<Self, RuntimeError> {
         let weights = adapters.map_or(&model.weights, Adapters::weights);
+        Self::with_weights(decoder, weights, adapters, memory).await
+    }
+
+    /// Prepares the plans of a graph over these weights, with the adapters of the host's experts.
+    pub(crate) async fn with_weights(
+        decoder: Decoder,
+        weights: &Weights,
+        adapters: Option<&Adapters>,
+        memory: &mut Memory,
+    ) -> Result<Self, RuntimeError> {
         let (mut front, mut last) = (Vec::new(), None);
         for segment in decoder.segments {
             let plan = Plan::new(segment.graph, weights, memory).await?;

@@ -371,7 +371,6 @@ fn a_cancelled_request_frees_its_memory_at_once() {
     assert_eq!(scheduler.running(), 0);
 }
 
-/// Rows with adapters go through passes of their own.
 #[test]
 fn adapters_change_only_the_requests_that_have_them() {
     let file = adapter("micro-e2b-lora-F32");

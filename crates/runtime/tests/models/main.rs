@@ -5,6 +5,7 @@ mod answers;
 mod audio;
 #[cfg(feature = "json")]
 mod batching;
+mod batching_adapters;
 #[cfg(feature = "json")]
 mod batching_faults;
 #[cfg(feature = "json")]

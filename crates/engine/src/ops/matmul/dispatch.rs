@@ -22,9 +22,12 @@ pub(super) fn gemv(op: &FusedLinear, call: &GpuCall<'_>) -> Option<Vec<Dispatch>
     slab_dispatches(&Gemv::new(op, call, edges)?)
 }
 
-/// One dispatch per slab, or two for a batched GEMV; `None` if the device lacks workgroup memory, lanes or bindings.
+/// One dispatch per slab, or two for a batched GEMV, after the down-projection of adapter slots; `None` if the device lacks workgroup memory, lanes or bindings.
 fn slab_dispatches(gemv: &Gemv<'_>) -> Option<Vec<Dispatch>> {
     let mut dispatches = Vec::new();
+    if let Some(slots) = &gemv.lora.slots {
+        dispatches.push(gemv.slab(0)?.slot_down(slots)?);
+    }
     for slab in 0..gemv.slabs.rows.len() {
         let slab = gemv.slab(slab)?;
         let batched = gemv.is_batchable() && form(&slab) == Form::GemvBatch;
@@ -78,7 +81,7 @@ fn read_partials(
     call: &GpuCall<'_>,
     partials: SplitKvPartials,
 ) -> Option<SplitKvPartials> {
-    let known = op.lora == LoraForm::None || op.lora.has_down_rows();
+    let known = matches!(op.lora, LoraForm::None | LoraForm::Slots) || op.lora.has_down_rows();
     let takes = |partials| {
         let edges = EdgeLayouts { partials: Some(partials), ..EdgeLayouts::default() };
         has_kernel(op, call, edges)

@@ -22,7 +22,9 @@ pub use clamped::{Clamp, ClampedLinear, ClampedPrologue, Stacked};
 pub use dense::{Form, Matmul};
 pub use fused::{LoraPair, Mixture};
 pub use linear::Linear;
-pub use lora::Adapter;
+pub use lora::{Adapter, SlotLora};
 pub use moe::{LinearExperts, LinearExpertsGrad};
-pub use op::{Epilogue, ExpertRows, FoldedDown, FusedLinear, LoraForm, Prologue, RowSelect};
+pub use op::{
+    Epilogue, ExpertRows, FoldedDown, FusedLinear, LoraForm, Prologue, RowSelect, SlotFactors,
+};
 pub use transposed::LinearT;

@@ -9,7 +9,7 @@ struct Step {
 @group(0) @binding(1) var<uniform> run: Step;
 @group(0) @binding(auto) var<storage, read> sequences: array<u32>;
 
-// Layout of a sequence in `sequences`, in words: position, seed, slot of the latest token, one reserved, then its block table.
+// Layout of a sequence in `sequences`, in words: position, seed, slot of the latest token, adapter, then its block table.
 override SEQUENCE_WORDS: u32 = 5u;
 // Tokens per page.
 override PAGE: u32 = 64u;

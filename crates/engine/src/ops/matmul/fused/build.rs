@@ -19,6 +19,8 @@ pub struct LoraPair {
     pub b: Value,
     /// Its first row among the rows folded into the preceding dispatch, if several down-projections were folded.
     pub folded_row: usize,
+    /// The sequences of a pass whose rows have different adapters: `a` and `b` then hold the factors of all slots, see [`SlotFactors`](crate::ops::SlotFactors).
+    pub sequences: Option<Value>,
 }
 
 /// The experts whose weights a linear layer reads.
@@ -114,12 +116,14 @@ impl Graph {
         inputs.extend(epilogue.input());
         let lora = match (prologue, pair) {
             (_, None) => LoraForm::None,
+            (_, Some(LoraPair { sequences: Some(_), .. })) => LoraForm::Slots,
             (Prologue::ResidualAdd { branch, .. }, Some(pair)) if branch.folded > 0 => {
                 LoraForm::Folded { first_row: pair.folded_row }
             }
             (_, Some(_)) => LoraForm::Pair,
         };
         inputs.extend(pair.into_iter().flat_map(|pair| [pair.a, pair.b]));
+        inputs.extend(pair.and_then(|pair| pair.sequences));
         let op = FusedLinear {
             prologue: prologue.indexed(),
             rows,

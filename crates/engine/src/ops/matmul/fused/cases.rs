@@ -3,6 +3,7 @@ mod experts;
 mod f16_columns;
 mod handoff;
 mod lora;
+mod slots;
 
 use rullama_gguf::DType;
 
@@ -114,6 +115,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(f16_columns::cases());
     cases.extend(handoff::cases());
     cases.extend(lora::cases());
+    cases.extend(slots::cases());
     cases.extend(benches());
     cases
 }

@@ -78,7 +78,7 @@ impl Op for FusedLinear {
             _ => return Edge::RowMajor,
         };
         let gated = self.epilogue.is_gated() && !self.rows.is_summed();
-        let lora = matches!(self.lora, LoraForm::None | LoraForm::Folded { .. });
+        let lora = matches!(self.lora, LoraForm::None | LoraForm::Folded { .. } | LoraForm::Slots);
         match gated && lora && i == self.y_output() && dispatch::is_gemv(self, call) {
             true => Edge::Permuted(dispatch::produced_layout(self, call, layout)),
             false => Edge::RowMajor,
@@ -91,7 +91,11 @@ impl Op for FusedLinear {
         }
         match dispatch::read_edge(self, call, offered) {
             // Other forms stage x, or read it more than once.
-            Edge::Permuted(_) if !self.lora.has_down_rows() && !self.rows.is_summed() => {
+            Edge::Permuted(_)
+                if !self.lora.has_down_rows()
+                    && self.lora != LoraForm::Slots
+                    && !self.rows.is_summed() =>
+            {
                 Edge::RowMajor
             }
             edge => edge,
@@ -107,8 +111,12 @@ impl Op for FusedLinear {
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
         let at = self.weight_input();
-        let added = inputs.iter().rev().take(self.lora.inputs());
-        let weights: usize = added.map(|ty| ty.shape.len()).sum::<usize>() + inputs[at].shape.len();
+        let added = &inputs[inputs.len() - self.lora.inputs()..];
+        let added = match (self.lora, added) {
+            (LoraForm::Slots, [a, b, _]) => lora::slots::slot_elements(a, b),
+            (_, added) => added.iter().map(|ty| ty.shape.len()).sum(),
+        };
+        let weights: usize = added + inputs[at].shape.len();
         match self.rows {
             RowSelect::All => 2 * inputs[0].shape.rows() as u64 * weights as u64,
             RowSelect::Experts(_) => Sizes::new(inputs[at], inputs[at + 1]).operations(),

@@ -12,6 +12,7 @@
 //#use fetch
 //#use epilogue
 //#use lora
+//#slots //#use slot_lora
 
 // Number of tokens; a constant, so that a single token has no overhead.
 override TOKENS: u32 = 1u;
@@ -47,7 +48,8 @@ fn kernel(group: vec3<u32>, lane: Lane) {
             prefetched = prefetch_next(starts, turn, piece, lane);
             sums += sums_of(current, starts, piece);
         }
-        let totals = team_sum4(sums, lane);
+        var totals = team_sum4(sums, lane);
+        //#slots totals = with_slot_lora(totals, rows, lane);
         for (var i = lane.index; i < results(); i += lanes) {
             epilogue(first_of(turn, lane) + i, i, totals);
         }

@@ -3,6 +3,7 @@
 pub(super) mod handoff;
 mod parts;
 mod problem;
+mod slot_down;
 mod team;
 pub(super) mod tiling;
 
@@ -59,7 +60,7 @@ pub(super) struct Gemv<'a> {
     pub(super) edges: EdgeLayouts,
     pub(super) slabs: Slabs,
     pub(super) span: ExpertSpan,
-    lora: LoraPlan,
+    pub(super) lora: LoraPlan,
     branch: Option<BranchLora>,
 }
 
@@ -100,9 +101,10 @@ impl<'a> Gemv<'a> {
         fits.then_some(GemvSlab { gemv: self, slab, problem, tiling })
     }
 
-    /// Whether a batched GEMV can compute it: it has no LoRA and no experts.
+    /// Whether a batched GEMV can compute it: it has no experts, and no LoRA but that of adapter slots.
     pub(super) fn is_batchable(&self) -> bool {
-        self.op.rows == RowSelect::All && self.op.lora == LoraForm::None && self.branch.is_none()
+        let lora = matches!(self.op.lora, LoraForm::None | LoraForm::Slots);
+        self.op.rows == RowSelect::All && lora && self.branch.is_none()
     }
 
     /// The problem and the tiling of a weight with a single slab.

@@ -8,6 +8,7 @@
 //#use activation
 //#use sums
 //#use epilogue
+//#slots //#use slot_lora
 
 // Tokens of a group, and groups.
 override TOKENS: u32 = 2u;
@@ -27,9 +28,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         return;
     }
     first_token = start;
-    let first = first_of(turn, lane);
-    // Rows past the end read the last one and are not written.
-    let at = min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
+    let at = rows_of(turn, lane);
     // Unrolled: an array indexed in a loop would not stay in registers.
     var s0 = vec4(0.0);
     var s1 = vec4(0.0);
@@ -99,9 +98,16 @@ fn first_of(turn: u32, lane: Lane) -> u32 {
     return (turn * (WG / (LANES * SPLIT)) + lane.team) * results();
 }
 
+// The rows of a team's outputs. Rows past the end read the last one and are not written.
+fn rows_of(turn: u32, lane: Lane) -> vec4<u32> {
+    let first = first_of(turn, lane);
+    return min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
+}
+
 fn finish_token(which: u32, sums: vec4<f32>, turn: u32, lane: Lane) {
     token = first_token + which;
-    let all = team_sum4(sums, lane);
+    var all = team_sum4(sums, lane);
+    //#slots all = with_slot_lora(all, rows_of(turn, lane), lane);
     for (var i = lane.index; i < results(); i += LANES * SPLIT) {
         epilogue(first_of(turn, lane) + i, i, all);
     }

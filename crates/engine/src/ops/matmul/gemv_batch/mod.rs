@@ -47,7 +47,8 @@ pub(super) fn dispatches(slab: &GemvSlab<'_>) -> Option<Vec<Dispatch>> {
         return Some(vec![gemv]);
     }
     let stage = batch.stage_x(width);
-    debug_assert_eq!(op.lora, LoraForm::None, "LoRA forms are for one token");
+    let batched = matches!(op.lora, LoraForm::None | LoraForm::Slots);
+    debug_assert!(batched, "other LoRA forms are for one token");
     let fits = stage.bindings.len() <= call.facts.storage_buffers as usize;
     fits.then(|| vec![stage, gemv])
 }
@@ -103,6 +104,7 @@ impl Batch<'_> {
             Some(input) => dispatch.read(BufferRef::Input(input)),
             None => dispatch,
         };
+        let dispatch = self.slab.gemv.lora.with_slots(dispatch);
         if edges.reads_int8() {
             return dispatch;
         }

@@ -5,12 +5,14 @@ mod branch;
 pub(crate) mod cases;
 mod down;
 mod plan;
+pub(crate) mod slots;
 mod two_dispatches;
 mod up;
 
 pub(super) use branch::BranchLora;
 pub(crate) use plan::weight_part;
 pub(super) use plan::{LoraPlan, folded_part};
+pub use slots::SlotLora;
 pub(super) use two_dispatches::two_dispatches;
 pub(super) use up::partials;
 

@@ -2,7 +2,7 @@
 
 use rullama_gguf::DType;
 
-use super::up::UpProjection;
+use super::{slots::SlotPlan, up::UpProjection};
 use crate::{
     gpu::{BufferRef, Dispatch, GpuCall, Layout, Part},
     ops::matmul::op::{EdgeLayouts, FusedLinear, LoraForm, Prologue, RowSelect},
@@ -29,6 +29,8 @@ pub(in crate::ops::matmul) struct LoraPlan {
     folded: Folded,
     /// The up-projection, if the GEMV adds it to split-KV partials.
     up: Option<UpProjection>,
+    /// The factors of adapter slots.
+    pub(in crate::ops::matmul) slots: Option<SlotPlan>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -56,6 +58,10 @@ impl LoraPlan {
             LoraForm::DownRows | LoraForm::DownRowsFolded => Self::down_rows(op, call, edges),
             // In two dispatches: see `two_dispatches`.
             LoraForm::Pair => None,
+            LoraForm::Slots => {
+                let slots = Some(SlotPlan::fused(call, first)?);
+                Some(Self { form: op.lora, slots, ..Self::empty(first) })
+            }
             LoraForm::Folded { .. } | LoraForm::Precomputed => Self::up_rows(op, call),
         }
     }
@@ -72,6 +78,7 @@ impl LoraPlan {
             residual: Residual::default(),
             folded: Folded::default(),
             up: None,
+            slots: None,
         }
     }
 
@@ -143,7 +150,7 @@ impl LoraPlan {
     /// Workgroup memory in bytes for a workgroup of `lanes` lanes.
     pub(in crate::ops::matmul) fn shared_bytes(&self, lanes: usize) -> usize {
         match self.form {
-            LoraForm::None | LoraForm::Pair | LoraForm::Precomputed => 0,
+            LoraForm::None | LoraForm::Pair | LoraForm::Precomputed | LoraForm::Slots => 0,
             LoraForm::Folded { .. } => self.rank * 4,
             LoraForm::DownRows | LoraForm::DownRowsFolded => {
                 lanes * 4 + self.up.as_ref().map_or(0, UpProjection::shared_bytes)
@@ -181,7 +188,9 @@ impl LoraPlan {
             dispatch.part(part!("lora_up", "rows")).part(weight_part(self.dtype))
         };
         match self.form {
-            LoraForm::None | LoraForm::Pair => Self::none(dispatch),
+            LoraForm::None | LoraForm::Pair | LoraForm::Slots => {
+                Self::none(self.with_slots(dispatch))
+            }
             LoraForm::Precomputed => up(dispatch.part(part!("lora", "precomputed")))
                 .read_as("lora_first", BufferRef::Input(self.first))
                 .read_as("lora_b", second),
@@ -222,6 +231,14 @@ impl LoraPlan {
         match &self.up {
             Some(up) => up.composed(dispatch),
             None => dispatch.part(part!("lora_up", "none")),
+        }
+    }
+
+    /// Adds the up-projection of adapter slots, if that is the form.
+    pub(in crate::ops::matmul) fn with_slots(&self, dispatch: Dispatch) -> Dispatch {
+        match &self.slots {
+            Some(slots) => slots.added(dispatch),
+            None => dispatch,
         }
     }
 

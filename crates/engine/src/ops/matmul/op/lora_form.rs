@@ -20,6 +20,8 @@ pub enum LoraForm {
     DownRows,
     /// Like [`Self::DownRows`], followed by `P h` for each row, of the rows `h` and the weight `P`: see [`FoldedDown`].
     DownRowsFolded,
+    /// `B[s] (A[s] x)`, of the adapter slot `s` of each row: see [`SlotFactors`].
+    Slots,
 }
 
 /// The down-projection `A` `[r, d]` of a linear layer after a branch and two norms, folded into the dispatch that computes the branch, before
@@ -36,6 +38,17 @@ pub struct FoldedDown {
     pub p: Value,
 }
 
+/// The factors of adapter slots, and which slot each row of a pass has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotFactors {
+    /// The down-projections `A`, a weight `[slots · rank, k]`. The rank is a multiple of four.
+    pub a: Value,
+    /// The up-projections `B`, a weight `[slots · r, rank]`.
+    pub b: Value,
+    /// The sequences of the pass `u32[t, 4 + entries]`; word [`Sequences::ADAPTER`](crate::ops::Sequences::ADAPTER) is 0 for no adapter, otherwise the slot plus one.
+    pub sequences: Value,
+}
+
 impl LoraForm {
     /// Number of its inputs, which come last.
     pub(in crate::ops::matmul) fn inputs(self) -> usize {
@@ -43,7 +56,7 @@ impl LoraForm {
             Self::None => 0,
             Self::DownRows => 1,
             Self::Pair | Self::Folded { .. } | Self::Precomputed => 2,
-            Self::DownRowsFolded => 3,
+            Self::DownRowsFolded | Self::Slots => 3,
         }
     }
 
@@ -60,9 +73,13 @@ impl LoraForm {
         y: Value,
         inputs: &[Value],
     ) -> Value {
+        if let (Self::Slots, [.., a, b, sequences]) = (self, inputs) {
+            let factors = SlotFactors { a: *a, b: *b, sequences: *sequences };
+            return graph.slot_lora(y, x, &factors);
+        }
         let [.., first, b] = inputs else { return y };
         let z = match self {
-            Self::None => return y,
+            Self::None | Self::Slots => return y,
             Self::Pair | Self::Folded { .. } => graph.linear(x, *first),
             Self::Precomputed => *first,
             Self::DownRows => {

@@ -8,7 +8,7 @@ mod rows;
 
 pub(super) use edges::EdgeLayouts;
 pub use epilogue::Epilogue;
-pub use lora_form::{FoldedDown, LoraForm};
+pub use lora_form::{FoldedDown, LoraForm, SlotFactors};
 pub use prologue::Prologue;
 pub use rows::{ExpertRows, RowSelect};
 

@@ -229,7 +229,7 @@ fn folded(
         let (h1, y) = g.fused_linear_lora(
             &prologue,
             weight,
-            Some(&LoraPair { a, b, folded_row: after }),
+            Some(&LoraPair { a, b, folded_row: after, sequences: None }),
             &epilogue,
         );
         std::iter::once(y).chain(h1).collect::<Vec<Value>>()
@@ -282,7 +282,7 @@ fn fused_linear(
         let (h1, y) = g.fused_linear_lora(
             &prologue,
             weight,
-            Some(&LoraPair { a, b, folded_row: 0 }),
+            Some(&LoraPair { a, b, folded_row: 0, sequences: None }),
             &epilogue,
         );
         std::iter::once(y).chain(h1).collect::<Vec<Value>>()

@@ -1,0 +1,1 @@
+// The epilogue has no input.
