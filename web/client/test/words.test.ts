@@ -151,7 +151,11 @@ describe("fit", () => {
   it.each([
     ["Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0.0.0 Safari/537.36", { deviceMemory: 32 }, "fits"],
     ["Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0.0.0 Safari/537.36", { deviceMemory: 4 }, "file"],
-    ["Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0", { maxTouchPoints: 10 }, "fits"],
+    [
+      "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0",
+      { maxTouchPoints: 10 },
+      "fits",
+    ],
     ["Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Version/26.0 Safari/605.1.15", { maxTouchPoints: 0 }, "fits"],
     ["Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Version/26.0 Safari/605.1.15", { maxTouchPoints: 5 }, "file"],
     ["Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) Version/26.0 Mobile/15E148 Safari/604.1", {}, "file"],
