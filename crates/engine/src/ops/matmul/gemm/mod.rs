@@ -72,14 +72,15 @@ impl Gemm<'_> {
     ) -> Dispatch {
         let groups = tile.groups(self.x.rows(), slabs.rows[slab].len());
         let slab_params = SlabParams::new(slabs, slab, weight, self.x.rows());
-        tile.dispatch_slab(&GEMM, self.x.width(), (slabs.dtype, groups))
+        let dispatch = tile
+            .dispatch_slab(&GEMM, self.x.width(), (slabs.dtype, groups))
             .part(SLAB)
             .part(self.clamp.part())
             .params(&Params { slab: slab_params, clamp: self.clamp })
             .read(weights)
             .read(columns)
             .write(sums)
-            .constant("CHUNKS", chunks as u32)
-            .grid_over(groups * chunks)
+            .grid_over(groups * chunks);
+        if chunks > 1 { dispatch.constant("CHUNKS", chunks as u32) } else { dispatch }
     }
 }
