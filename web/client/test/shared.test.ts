@@ -74,7 +74,7 @@ function browser() {
     const transport = new SharedTransport(open(title), name, { locks, channel: (of) => new BroadcastChannel(of) });
     tabs.push(transport);
     const load = async (source: string, options: object = {}, call: CallOptions<"load"> = {}) => {
-      const { model, info } = await transport.call("load", { source, options }, call);
+      const { model, info } = await transport.call("load", { source, options: { table: "fits", ...options } }, call);
       return new Model(transport, model, info);
     };
     return { transport, load };
