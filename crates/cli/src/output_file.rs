@@ -136,11 +136,14 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     file.finish()
 }
 
-/// Removes this process's part files before an exit without destructors.
+/// Removes this process's part files before an exit without destructors. The list stays locked, so that no other thread
+/// starts a file in the time that is left.
 pub(crate) fn remove_parts() {
-    for part in parts().drain(..) {
+    let mut parts = parts();
+    for part in parts.drain(..) {
         let _ = fs::remove_file(part);
     }
+    std::mem::forget(parts);
 }
 
 fn parts() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
@@ -159,9 +162,12 @@ fn part(target: &Path, replaced: Option<Metadata>) -> io::Result<Destination> {
         // The mode of `File::create`; the umask still applies.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
+    // The list is locked while the file is made: Ctrl-C in between would leave it behind.
+    let mut parts = parts();
     let part = builder.tempfile_in(folder)?;
     let registered = Registered(part.path().to_owned());
-    parts().push(registered.0.clone());
+    parts.push(registered.0.clone());
+    drop(parts);
     if let Some(replaced) = replaced {
         part.as_file().set_permissions(replaced.permissions())?;
     }
