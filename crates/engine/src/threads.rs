@@ -64,7 +64,7 @@ static REGIONS: AtomicUsize = AtomicUsize::new(0);
 /// Helpers that watch [`REGIONS`].
 #[cfg(not(target_arch = "wasm32"))]
 static WATCHING: AtomicUsize = AtomicUsize::new(0);
-/// Groups of pieces per thread: more balance threads of different speed, fewer read longer stretches of memory.
+/// Groups of pieces per thread: more balance threads of different speed, fewer read more memory in a row.
 #[cfg(not(target_arch = "wasm32"))]
 const GROUPS_PER_THREAD: usize = 16;
 /// How often a waiting thread looks again before it sleeps: some ten microseconds. A graph has hundreds of regions a few microseconds apart,

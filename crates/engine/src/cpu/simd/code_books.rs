@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use rullama_gguf::quant::{code_book, code_book::CodeBook, iq4_nl};
 
 use super::{
-    formats::at,
+    formats::{at, word},
     integer_format::{IntegerFormat, IntegerScales, pair, unit_pairs},
     lanes::{Lanes, WIDTH},
 };
@@ -66,11 +66,6 @@ fn odd_halves(bytes: [u8; 8]) -> [i32; WIDTH] {
         *out = pair(i16::from(bytes[i / 2] >> (4 * (i % 2)) & 15) * 2 + 1);
     }
     pairs
-}
-
-#[inline(always)]
-fn word(block: &[u8], from: usize) -> u32 {
-    u32::from_le_bytes(*at(block, from))
 }
 
 #[inline(always)]

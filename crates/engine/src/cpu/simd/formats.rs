@@ -20,6 +20,12 @@ pub(super) fn at<const N: usize>(block: &[u8], from: usize) -> &[u8; N] {
     block[from..].first_chunk().expect("a whole block")
 }
 
+/// The word at `from`.
+#[inline(always)]
+pub(super) fn word(block: &[u8], from: usize) -> u32 {
+    u32::from_le_bytes(*at(block, from))
+}
+
 /// The scale in the first two bytes.
 #[inline(always)]
 fn first_half<L: Lanes>(lanes: L, block: &[u8]) -> Option<f32> {

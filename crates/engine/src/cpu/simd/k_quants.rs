@@ -1,7 +1,7 @@
 //! K-quants, multiplied in integers.
 
 use super::{
-    formats::at,
+    formats::{at, word},
     integer_format::{IntegerFormat, IntegerScales, pair},
     lanes::{Lanes, WIDTH},
 };
@@ -14,11 +14,6 @@ fn bytes_of(words: [u32; 4]) -> [u8; WIDTH] {
         *bytes = word.to_le_bytes();
     }
     bytes
-}
-
-#[inline(always)]
-fn word(block: &[u8], from: usize) -> u32 {
-    u32::from_le_bytes(*at(block, from))
 }
 
 const TWO: u32 = 0x0303_0303;
