@@ -89,7 +89,7 @@ impl Facts {
     /// The description of a file, with the bytes of its encoders.
     pub(crate) fn inspected(&self, encoders: u64) -> Value {
         let memory = json!({ "withTable": self.memory(true), "withoutTable": self.memory(false) });
-        json!({ "info": self.json(), "memory": memory, "towers": encoders })
+        json!({ "info": self.json(), "memory": memory, "encoders": encoders })
     }
 
     /// The description of a model loaded with this context.

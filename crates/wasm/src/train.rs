@@ -234,7 +234,7 @@ impl Model {
             shown.push(json!({
                 "tokens": example.ids.len(),
                 "learned": example.targets(),
-                "stretches": spans.iter().map(span).collect::<Vec<_>>(),
+                "spans": spans.iter().map(span).collect::<Vec<_>>(),
             }));
         }
         let wrong = |bad: &BadLine| json!({ "line": bad.line, "message": bad.why.to_string() });

@@ -96,7 +96,7 @@ export async function report(data: TrainingData, options: TrainingOptions = {}):
     preview: good.slice(0, 8).map(({ text: one }) => ({
       tokens: 40,
       learned: 16,
-      stretches: [
+      spans: [
         { text: `<|turn>user\n${one.slice(0, 30)}<turn|>\n<|turn>model\n`, learned: false },
         { text: `${one.slice(30)}<turn|>`, learned: true },
       ],

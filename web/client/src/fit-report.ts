@@ -14,7 +14,7 @@ interface Inspected {
   info: Omit<FitReport["info"], "name" | "system">;
   memory: { withTable: MemoryUse; withoutTable: MemoryUse };
   /** Bytes of the encoders inside. */
-  towers: number;
+  encoders: number;
 }
 
 /** Opens a file for a look at its header. */
@@ -40,7 +40,7 @@ export async function fitReport(opened: Opened, context: FitContext): Promise<Fi
   const { withTable, withoutTable } = found.memory;
   const device = await deviceReport();
   const use = tableFits(options, withTable, device) ? withTable : withoutTable;
-  const encoders = projector ?? found.towers;
+  const encoders = projector ?? found.encoders;
   const memory: MemoryUse = {
     ...use,
     gpu: use.gpu + encoders + (drafter ?? 0),

@@ -30,7 +30,7 @@ export type PlainSource = string | PickedFile | readonly PickedFile[];
 
 /** Options of a load that are plain data. */
 export type PlainLoadOptions = Omit<LoadOptions, "onProgress" | "signal" | "draft" | "projector" | "table"> & {
-  /** Where the per-layer embedding table goes: to the GPU if it fits, to the GPU, or nowhere. */
+  /** Where the per-layer embedding table goes: to the GPU if it fits, to the GPU, or it stays in the file. */
   table: "fits" | "gpu" | "file";
   draft?: PlainSource;
   projector?: PlainSource;

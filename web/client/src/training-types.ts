@@ -106,8 +106,8 @@ export interface TrainingOptions {
 /** Lines of JSON: `{"messages":[…]}`, `{"prompt":…,"completion":…}`, `{"text":…}` or `{"ids":[…],"n_prompt":k}`. */
 export type TrainingData = string | Blob;
 
-/** A stretch of an example's text: given, or learned from what is given. */
-export interface Stretch {
+/** A span of an example's text: given, or learned from what is given. */
+export interface TextSpan {
   text: string;
   learned: boolean;
 }
@@ -128,7 +128,7 @@ export interface TrainingReport {
   badLines: { line: number; message: string }[];
   bad: number;
   /** The first examples. */
-  preview: { tokens: number; learned: number; stretches: Stretch[] }[];
+  preview: { tokens: number; learned: number; spans: TextSpan[] }[];
   /** Why it cannot be trained like this, though the data is good. */
   problem?: string;
   steps?: number;

@@ -80,7 +80,7 @@ test("other interfaces and training render with it", async ({ client, server }) 
     const line = { messages: [...conversation, { role: "assistant", content: "Bye" }] };
     const report = await model.inspectTraining(JSON.stringify(line));
     await model.free();
-    return { wanted, used: completion.usage?.prompt_tokens, learned: report.preview[0]?.stretches };
+    return { wanted, used: completion.usage?.prompt_tokens, learned: report.preview[0]?.spans };
   });
   expect(made.used).toBe(made.wanted);
   const learned = made.learned?.filter(({ learned }) => learned);

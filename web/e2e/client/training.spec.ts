@@ -173,7 +173,7 @@ test("bad lines, options that make no sense, and cancelling", async ({ client })
   );
   expect(made.report).toMatchObject({ examples: 1, bad: 2 });
   expect(made.report.badLines.map(({ line }) => line)).toEqual([3, 4]);
-  expect(made.report.preview[0]?.stretches.map(({ learned }) => learned)).toEqual([false, true]);
+  expect(made.report.preview[0]?.spans.map(({ learned }) => learned)).toEqual([false, true]);
   expect(made.bad).toMatchObject({ code: "bad_data", line: 3 });
   expect(made.typo.code).toBe("bad_options");
   expect(made.typo.message).toContain("learningrate");
