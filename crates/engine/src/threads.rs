@@ -3,19 +3,14 @@
 use std::fmt;
 #[cfg(not(target_arch = "wasm32"))]
 use std::{
-    cell::Cell,
     collections::VecDeque,
-    hint,
-    sync::{
-        Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
 };
 
 #[cfg(not(target_arch = "wasm32"))]
-use rayon::{ThreadPool, ThreadPoolBuilder, Yield};
+use rayon::prelude::*;
 
-/// Multiplications from which threads pay: some microseconds.
+/// Multiplications from which threads pay: some tens of microseconds.
 const WORTH_SHARING: u64 = 1 << 17;
 
 /// Fills `out` in pieces of `size` elements (the last may be shorter), each by one call of `work`, which gets the piece's index and scratch
@@ -32,48 +27,16 @@ pub(crate) fn for_pieces<S>(
     }
     let pieces = out.len().div_ceil(size);
     if operations < WORTH_SHARING || pieces < 2 {
-        in_order(out, size, scratch, work);
+        let mut scratch = scratch();
+        let pieces = out.chunks_mut(size).enumerate();
+        pieces.for_each(|(index, piece)| work(&mut scratch, index, piece));
     } else {
         let least = (WORTH_SHARING / 2).div_ceil(operations.div_ceil(pieces as u64));
         share(out, size, least as usize, scratch, work);
     }
 }
 
-/// All pieces on this thread.
-fn in_order<S>(
-    out: &mut [f32],
-    size: usize,
-    scratch: impl Fn() -> S,
-    work: impl Fn(&mut S, usize, &mut [f32]),
-) {
-    let mut scratch = scratch();
-    let pieces = out.chunks_mut(size).enumerate();
-    pieces.for_each(|(index, piece)| work(&mut scratch, index, piece));
-}
-
-/// The threads beside the caller's, one per further core; `None` with one core, or where no threads can be started.
-#[cfg(not(target_arch = "wasm32"))]
-static HELPERS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
-    let count = rayon::current_num_threads().checked_sub(1).filter(|count| *count > 0)?;
-    let name = |index| format!("rullama-cpu-{index}");
-    ThreadPoolBuilder::new().num_threads(count).thread_name(name).build().ok()
-});
-/// Parallel regions that have been opened: helpers watch it for work.
-#[cfg(not(target_arch = "wasm32"))]
-static REGIONS: AtomicUsize = AtomicUsize::new(0);
-/// Helpers that watch [`REGIONS`].
-#[cfg(not(target_arch = "wasm32"))]
-static WATCHING: AtomicUsize = AtomicUsize::new(0);
-/// Groups of pieces per thread: more balance threads of different speed, fewer read more memory in a row.
-#[cfg(not(target_arch = "wasm32"))]
-const GROUPS_PER_THREAD: usize = 16;
-/// How often a waiting thread looks again before it sleeps: some ten microseconds. A graph has hundreds of regions a few microseconds apart,
-/// while to wake a thread takes tens. It does not yield: on a busy machine, a thread that yields waits longer than one that is woken.
-#[cfg(not(target_arch = "wasm32"))]
-const LOOKS: usize = 1024;
-
-/// Runs the pieces on all cores, at least `least` of them at a time. The calling thread takes its share; all threads take groups of pieces
-/// until none is left.
+/// Runs the pieces on all cores, at least `least` of them per task.
 #[cfg(not(target_arch = "wasm32"))]
 fn share<S>(
     out: &mut [f32],
@@ -82,107 +45,8 @@ fn share<S>(
     scratch: impl Fn() -> S + Send + Sync,
     work: impl Fn(&mut S, usize, &mut [f32]) + Send + Sync,
 ) {
-    let pieces = out.len().div_ceil(size);
-    let helpers = HELPERS.as_ref().filter(|_| pieces > least && !Backoff::skips());
-    let Some(helpers) = helpers else { return in_order(out, size, scratch, work) };
-    let threads = helpers.current_num_threads() + 1;
-    let group = least.max(pieces / (GROUPS_PER_THREAD * threads)).max(1);
-    let groups = Mutex::new(out.chunks_mut(size * group).enumerate());
-    let next = || groups.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let task = || {
-        let mut memory = None;
-        while let Some((index, group_out)) = next() {
-            let memory = memory.get_or_insert_with(&scratch);
-            for (i, piece) in group_out.chunks_mut(size).enumerate() {
-                work(memory, index * group + i, piece);
-            }
-        }
-    };
-    let tasks = (threads - 1).min(pieces.div_ceil(group) - 1);
-    let (waiting, running) = (AtomicUsize::new(tasks), AtomicUsize::new(tasks));
-    helpers.in_place_scope(|scope| {
-        for _ in 0..tasks {
-            scope.spawn(|_| {
-                waiting.fetch_sub(1, Ordering::Relaxed);
-                task();
-                running.fetch_sub(1, Ordering::Release);
-            });
-        }
-        call(helpers);
-        task();
-        // The scope blocks until all tasks are done; most are by now, or will be soon.
-        let all_done = wait_while(|| running.load(Ordering::Acquire) > 0);
-        Backoff::learn(all_done || waiting.load(Ordering::Relaxed) < tasks);
-    });
-}
-
-/// How a thread avoids helpers that do not get a core: the machine has other work, and to wait for helpers would take longer than to do theirs.
-#[cfg(not(target_arch = "wasm32"))]
-#[derive(Debug, Clone, Copy, Default)]
-struct Backoff {
-    /// Regions to compute without helpers.
-    left: u32,
-    /// What `left` was last set to.
-    last: u32,
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-thread_local! {
-    static BACKOFF: Cell<Backoff> = Cell::default();
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-impl Backoff {
-    /// Most regions between two attempts.
-    const MOST: u32 = 63;
-
-    /// Whether this region is computed without helpers.
-    fn skips() -> bool {
-        let Self { left, last } = BACKOFF.get();
-        BACKOFF.set(Self { left: left.saturating_sub(1), last });
-        left > 0
-    }
-
-    /// Takes note of whether a helper came before its work was done.
-    fn learn(helped: bool) {
-        let left = if helped { 0 } else { (2 * BACKOFF.get().last + 1).min(Self::MOST) };
-        BACKOFF.set(Self { left, last: left });
-    }
-}
-
-/// Tells helpers that there is work.
-#[cfg(not(target_arch = "wasm32"))]
-fn call(helpers: &ThreadPool) {
-    REGIONS.fetch_add(1, Ordering::Release);
-    for _ in WATCHING.load(Ordering::Relaxed)..helpers.current_num_threads() {
-        WATCHING.fetch_add(1, Ordering::Relaxed);
-        helpers.spawn(watch);
-    }
-}
-
-/// Takes the work of one region after the other, until none is opened for a while.
-#[cfg(not(target_arch = "wasm32"))]
-fn watch() {
-    loop {
-        let seen = REGIONS.load(Ordering::Acquire);
-        while rayon::yield_now() == Some(Yield::Executed) {}
-        if !wait_while(|| REGIONS.load(Ordering::Acquire) == seen) {
-            break;
-        }
-    }
-    WATCHING.fetch_sub(1, Ordering::Relaxed);
-}
-
-/// Waits for a bounded time; whether the condition has ended.
-#[cfg(not(target_arch = "wasm32"))]
-fn wait_while(condition: impl Fn() -> bool) -> bool {
-    for _ in 0..LOOKS {
-        if !condition() {
-            return true;
-        }
-        hint::spin_loop();
-    }
-    false
+    let pieces = out.par_chunks_mut(size).enumerate().with_min_len(least);
+    pieces.for_each_init(scratch, |scratch, (index, piece)| work(scratch, index, piece));
 }
 
 #[cfg(target_arch = "wasm32")]
@@ -193,7 +57,9 @@ fn share<S>(
     scratch: impl Fn() -> S,
     work: impl Fn(&mut S, usize, &mut [f32]),
 ) {
-    in_order(out, size, scratch, work);
+    let mut scratch = scratch();
+    let pieces = out.chunks_mut(size).enumerate();
+    pieces.for_each(|(index, piece)| work(&mut scratch, index, piece));
 }
 
 /// Calls `work` with each item, on several threads. They are its own: those of the pool may be busy compiling.
@@ -323,7 +189,7 @@ mod tests {
         time::Duration,
     };
 
-    use super::{Backoff, JobQueue, WORTH_SHARING, for_pieces, in_parallel};
+    use super::{JobQueue, WORTH_SHARING, for_pieces, in_parallel};
 
     #[test]
     fn every_item_is_worked_on_once() {
@@ -377,23 +243,6 @@ mod tests {
         for (i, x) in out.iter().enumerate() {
             assert_eq!(*x, (i / 64 + i % 64) as f32);
         }
-    }
-
-    #[test]
-    fn helpers_that_do_not_come_are_called_ever_less_often() {
-        let skipped = || (0..).take_while(|_| Backoff::skips()).count();
-        assert_eq!(skipped(), 0);
-        let attempts: Vec<usize> = (0..8)
-            .map(|_| {
-                Backoff::learn(false);
-                skipped()
-            })
-            .collect();
-        assert_eq!(attempts, [1, 3, 7, 15, 31, 63, 63, 63]);
-        Backoff::learn(true);
-        assert_eq!(skipped(), 0);
-        Backoff::learn(false);
-        assert_eq!(skipped(), 1);
     }
 
     /// A stand-in for the device that jobs hold.
