@@ -1,4 +1,4 @@
-//! Tiles of 16 × 16 results, or one workgroup per result if there are few and the sums are long.
+//! Tiles of results, four by four of them per lane, or one workgroup per result if there are few and the sums are long.
 
 use bytemuck::NoUninit;
 
@@ -14,10 +14,8 @@ use crate::{
 static TILE: Kernel = Kernel { name: "matmul/dense_tile", source: include_str!("tile.wgsl") };
 static DOT: Kernel = Kernel { name: "matmul/dense_dot", source: include_str!("dot.wgsl") };
 
-/// Side of a tile in results.
-const SIDE: usize = 16;
 /// Minimum terms of a split-K chunk.
-const LEAST_CHUNK: usize = 512;
+const LEAST_CHUNK: usize = 256;
 /// Lanes that compute one result.
 const LANES: u32 = 64;
 
@@ -45,10 +43,11 @@ pub(super) fn forward(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
             (dispatch.grid_over(results), 1)
         }
         DenseForm::Tile => {
-            let tiles = strides.m.div_ceil(SIDE) * strides.n.div_ceil(SIDE);
+            let tile = DenseTile::new(&strides);
+            let tiles = strides.m.div_ceil(tile.rows) * strides.n.div_ceil(tile.columns);
             // The base must be added only once.
             let shared = if based { 1 } else { chunks(tiles, strides.k, LEAST_CHUNK) };
-            (Dispatch::new(&TILE).grid_over(tiles * shared), shared)
+            (tile.dispatch().grid_over(tiles * shared), shared)
         }
     };
     let partials = if shared > 1 { parts_at(0, results, shared) } else { output };
@@ -64,6 +63,40 @@ pub(super) fn forward(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let matmul = if based { dispatch.read(BufferRef::Input(2)) } else { dispatch };
     let sum = (shared > 1).then(|| add_up(partials, results, shared, output));
     [matmul].into_iter().chain(sum).collect()
+}
+
+/// The shape of a tile; 256 lanes compute 4 × 4 results each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct DenseTile {
+    rows: usize,
+    columns: usize,
+    /// Terms that are staged at a time.
+    depth: usize,
+    /// Teams of lanes that share the terms.
+    teams: usize,
+}
+
+impl DenseTile {
+    /// Rows or columns of a narrow matrix, such as the rank of a LoRA pair.
+    const NARROW: usize = 16;
+
+    fn new(strides: &Strides) -> Self {
+        match (strides.m <= Self::NARROW, strides.n <= Self::NARROW) {
+            (false, false) => Self { rows: 64, columns: 64, depth: 16, teams: 1 },
+            (_, true) => Self { rows: 32, columns: 16, depth: 64, teams: 8 },
+            (true, false) => Self { rows: 16, columns: 32, depth: 64, teams: 8 },
+        }
+    }
+
+    fn dispatch(self) -> Dispatch {
+        let Self { rows, columns, depth, teams } = self;
+        Dispatch::new(&TILE)
+            .constant("ROWS", rows as u32)
+            .constant("COLUMNS", columns as u32)
+            .constant("DEPTH", depth as u32)
+            .constant("TEAMS", teams as u32)
+            .constant("WG", (rows * columns / 16 * teams) as u32)
+    }
 }
 
 fn params(strides: &Strides, scale: f32, chunks: usize) -> Params {
@@ -90,7 +123,7 @@ enum DenseForm {
 impl DenseForm {
     fn new(strides: &Strides) -> Self {
         // Few tiles leave a large device idle while each computes long sums alone.
-        let few = strides.m.div_ceil(SIDE) * strides.n.div_ceil(SIDE) <= 32;
+        let few = strides.m * strides.n <= 1024;
         let adjacent = strides.a[1] == 1 && strides.b[1] == 1;
         if few && adjacent && strides.k >= 128 { Self::Dot } else { Self::Tile }
     }
@@ -98,14 +131,30 @@ impl DenseForm {
 
 #[cfg(test)]
 mod tests {
-    use super::{DenseForm, Strides};
+    use super::{DenseForm, DenseTile, Strides};
+
+    #[test]
+    fn narrow_results_are_shared_by_teams() {
+        for (m, n, wanted) in
+            [(64, 64, [64, 64, 1]), (512, 16, [32, 16, 8]), (16, 512, [16, 32, 8])]
+        {
+            let tile = DenseTile::new(&Strides { m, n, k: 512, a: [512, 1], b: [512, 1] });
+            assert_eq!([tile.rows, tile.columns, tile.teams], wanted, "{m} × {n}");
+            assert_eq!(tile.rows * tile.columns / 16 * tile.teams, 256, "{m} × {n}");
+            // Staged terms have room for the sums of half of the teams.
+            let staged = tile.depth * (tile.rows + tile.columns);
+            assert!(staged >= tile.rows * tile.columns * (tile.teams / 2), "{m} × {n}");
+            assert!(staged * 4 <= 16 << 10, "{m} × {n}");
+        }
+    }
 
     #[test]
     fn few_long_sums_get_a_workgroup_each() {
         let nt = |m, n, k| DenseForm::new(&Strides { m, n, k, a: [k, 1], b: [k, 1] });
         assert_eq!(nt(1, 16, 1536), DenseForm::Dot);
         assert_eq!(nt(1, 1536, 16), DenseForm::Tile);
-        assert_eq!(nt(512, 16, 1536), DenseForm::Dot);
+        assert_eq!(nt(64, 16, 1536), DenseForm::Dot);
+        assert_eq!(nt(512, 16, 1536), DenseForm::Tile);
         assert_eq!(nt(512, 1536, 1536), DenseForm::Tile);
         let tn = Strides { m: 16, n: 16, k: 512, a: [1, 16], b: [1, 16] };
         assert_eq!(DenseForm::new(&tn), DenseForm::Tile);
