@@ -127,24 +127,27 @@ fn weigh(own: u32, others: vec4<u32>, end: u32, kv_head: u32, scores: vec4<f32>)
     return select(vec4(0.0), exp(scores - log_sum4(own, last, kv_head)), seen);
 }
 
-// Dot products of a block and a tile: a . a first, b . b second. A lane computes four adjacent others for rows r and r + 16.
+// The vec4s of one stage that a lane stores in workgroup memory: its share of the block's rows, and of the tile's.
+struct Staged {
+    own: vec4<f32>,
+    other_0: vec4<f32>,
+    other_1: vec4<f32>,
+}
+
+// Dot products of a block and a tile: a . a first, b . b second. A lane computes four adjacent others for rows r and r + 16, and loads the
+// next stage meanwhile.
 fn multiply(second: bool, first: u32, tile: u32, end: u32, kv_head: u32, id: u32) {
     let r = id / KEYS4;
     let o = id % KEYS4;
     var low = vec4(0.0);
     var high = vec4(0.0);
+    var staged = load_stage(second, first, vec2(tile, end), kv_head, 0u, id);
     for (var start = 0u; start < DIM4; start += STAGE) {
-        for (var i = id; i < ROWS * STAGE; i += WG) {
-            let own = min(first + i / STAGE, own_count() - 1u);
-            sh_own[i % STAGE * ROWS + i / STAGE] = own4(second, own, kv_head, start + i % STAGE);
-        }
-        for (var i = id; i < OTHERS * STAGE; i += WG) {
-            let n = i / STAGE;
-            // Other 4a + b is stored at b * 16 + a, so that adjacent lanes read adjacent vec4s.
-            sh_other[i % STAGE * OTHERS + n % 4u * KEYS4 + n / 4u] =
-                other4(second, min(tile + n, end - 1u), kv_head, start + i % STAGE);
-        }
+        store_stage(staged, id);
         workgroupBarrier();
+        if start + STAGE < DIM4 {
+            staged = load_stage(second, first, vec2(tile, end), kv_head, start + STAGE, id);
+        }
         for (var i = 0u; i < STAGE; i++) {
             let a = sh_own[i * ROWS + r];
             let b = sh_own[i * ROWS + r + 16u];
@@ -160,6 +163,39 @@ fn multiply(second: bool, first: u32, tile: u32, end: u32, kv_head: u32, id: u32
     }
     sh_score[r * KEYS4 + o] = low;
     sh_score[(r + 16u) * KEYS4 + o] = high;
+}
+
+fn load_stage(second: bool, first: u32, tile: vec2<u32>, kv_head: u32, start: u32, id: u32) -> Staged {
+    let dim4 = start + id % STAGE;
+    var staged: Staged;
+    if id < ROWS * STAGE {
+        staged.own = own4(second, min(first + id / STAGE, own_count() - 1u), kv_head, dim4);
+    }
+    if id < OTHERS * STAGE {
+        staged.other_0 = other4(second, min(tile.x + id / STAGE, tile.y - 1u), kv_head, dim4);
+    }
+    if id + WG < OTHERS * STAGE {
+        staged.other_1 = other4(second, min(tile.x + (id + WG) / STAGE, tile.y - 1u), kv_head, dim4);
+    }
+    return staged;
+}
+
+fn store_stage(staged: Staged, id: u32) {
+    if id < ROWS * STAGE {
+        sh_own[id % STAGE * ROWS + id / STAGE] = staged.own;
+    }
+    if id < OTHERS * STAGE {
+        sh_other[other_at(id)] = staged.other_0;
+    }
+    if id + WG < OTHERS * STAGE {
+        sh_other[other_at(id + WG)] = staged.other_1;
+    }
+}
+
+// Other 4a + b is stored at b * 16 + a, so that adjacent lanes read adjacent vec4s.
+fn other_at(i: u32) -> u32 {
+    let n = i / STAGE;
+    return i % STAGE * OTHERS + n % 4u * KEYS4 + n / 4u;
 }
 
 fn key_index(key: u32, kv_head: u32) -> u32 {

@@ -10,7 +10,18 @@ fn own_place(key: u32, kv_head: u32) -> u32 {
 // The rows that see at least one of these keys.
 fn others_of(first: u32, last: u32) -> vec2<u32> {
     // Without a window, `window` is u32::MAX: adding to it would overflow.
-    return vec2(first, last + min(p.window, p.tokens - last)) * heads_of_group();
+    var end = last + min(p.window, p.tokens - last);
+    // Later packed sequences see none of them: the first position whose sequence starts after the last key, by bisection.
+    var after = last + 1u;
+    while after < end {
+        let middle = (after + end) / 2u;
+        if starts[middle] <= last {
+            after = middle + 1u;
+        } else {
+            end = middle;
+        }
+    }
+    return vec2(first, end) * heads_of_group();
 }
 
 fn own4(second: bool, key: u32, kv_head: u32, dim4: u32) -> vec4<f32> {
