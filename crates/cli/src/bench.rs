@@ -10,7 +10,7 @@ mod random;
 mod related;
 mod report;
 
-use std::path::PathBuf;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args as Group;
@@ -56,6 +56,9 @@ pub(crate) struct BenchArgs {
     /// LoRA rank for --train
     #[arg(long, default_value_t = defaults::RANK, requires = "train")]
     rank: usize,
+    /// Sequences per step for --train
+    #[arg(long, value_name = "SEQUENCES", default_value = "1", requires = "train")]
+    batch: NonZeroUsize,
     /// GPU memory for --train, 8 GB if not given; layers that do not fit are recomputed in the backward pass
     #[arg(long, value_name = "BYTES", value_parser = size, requires = "train")]
     memory: Option<u64>,
@@ -73,7 +76,7 @@ pub(crate) struct BenchArgs {
     growth: Option<PathBuf>,
     /// Instead measure so many requests at once, each with a prompt of -p and a completion of -n tokens
     #[arg(long, value_name = "STREAMS", value_delimiter = ',')]
-    parallel: Vec<std::num::NonZeroUsize>,
+    parallel: Vec<NonZeroUsize>,
     /// With --parallel: also submit a prompt of this many tokens when all requests generate, and report the gaps between tokens until it is prefilled
     #[arg(long, value_name = "TOKENS", requires = "parallel")]
     long_prompt: Option<usize>,
@@ -89,7 +92,7 @@ pub(crate) struct BenchArgs {
         requires = "lora_rank",
         conflicts_with = "http"
     )]
-    adapter_count: Option<std::num::NonZeroUsize>,
+    adapter_count: Option<NonZeroUsize>,
     /// With --parallel: send the same requests to the scheduler and over HTTP to a server in this process, and report what HTTP costs. Each stream sends
     /// -r requests, one after another
     #[arg(long, requires = "parallel", conflicts_with_all = ["long_prompt", "batch_invariant", "profile"])]
@@ -117,6 +120,7 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
         let test = TrainBench {
             model: &args.model,
             tokens: args.prompt.first().copied().unwrap_or(0).max(2),
+            batch: args.batch.get(),
             rank: args.rank,
             memory: args.memory.unwrap_or(defaults::MEMORY),
             repetitions: args.repetitions,

@@ -15,8 +15,14 @@ use crate::{
     update::update_graph,
 };
 
-/// Maximum bytes of logits at a time.
-const LOGIT_BYTES: usize = 128 << 20;
+/// Bytes of logits at a time that every device can bind.
+const LOGIT_BYTES: u64 = 128 << 20;
+/// The part of a larger budget that logits may take.
+const LOGIT_SHARE: u64 = 32;
+/// Rows of a GEMM tile: parts of logits are multiples of it where they can be.
+const TILE: usize = 128;
+/// What a pass costs whatever its length, in tokens.
+const PASS_COST: f64 = 256.0;
 /// Alignment of buffer sizes on a GPU.
 const BUFFER_ALIGNMENT: u64 = 16;
 
@@ -38,6 +44,8 @@ pub struct Need {
     pub adapter: u64,
     /// Activations, scratch and parameters of the training and evaluation graphs.
     pub work: u64,
+    /// Sequences that are computed in one pass.
+    pub micro_batch: usize,
     /// Number of layers, from the first, whose activations are recomputed in the backward pass.
     pub recomputed: usize,
 }
@@ -49,17 +57,59 @@ impl Need {
     }
 }
 
-/// Memory for training these pairs, with as few recomputed layers as the budget allows.
+impl Shape {
+    /// The shape of a pass over this many sequences.
+    pub(crate) fn times(self, sequences: usize) -> Self {
+        Self { tokens: self.tokens * sequences, targets: self.targets * sequences }
+    }
+}
+
+/// Memory for training these pairs, in the fastest way that the budget allows.
 ///
 /// # Errors
-/// If even recomputing all layers exceeds the budget.
+/// If even one sequence at a time with all layers recomputed exceeds the budget.
 pub(crate) fn need(
     model: &Model,
     slots: &[Slot],
     shape: Shape,
     settings: &Settings,
 ) -> Result<Need, TrainError> {
-    let learning = TrainPass { dropout: settings.dropout, ..pass(model, slots, shape) };
+    let (sequences, layers) = (settings.micro_batch.max(1), model.config().layers.len());
+    let mut best = of_pass(model, slots, shape, 1, settings)?;
+    let cost = |need: &Need| step_cost(shape.tokens, sequences, need, layers);
+    let halved = |micro_batch: &usize| Some(micro_batch.div_ceil(2));
+    let counts = std::iter::successors(Some(sequences), halved).take_while(|count| *count > 1);
+    for micro_batch in counts {
+        // What does not fit is no error: one sequence does.
+        if let Ok(found) = of_pass(model, slots, shape, micro_batch, settings)
+            && cost(&found) < cost(&best)
+        {
+            best = found;
+        }
+    }
+    Ok(best)
+}
+
+/// The time of a step, in tokens: what passes compute, and what each costs besides.
+fn step_cost(tokens: usize, sequences: usize, need: &Need, layers: usize) -> f64 {
+    let passes = sequences.div_ceil(need.micro_batch) as f64;
+    // A recomputed layer is computed three times instead of twice.
+    let recomputed = need.recomputed as f64 / (2 * layers.max(1)) as f64;
+    let computed = (tokens * need.micro_batch) as f64 * (1.0 + recomputed);
+    passes * (computed + PASS_COST)
+}
+
+/// Memory for passes over `micro_batch` sequences, with as few recomputed layers as the budget allows.
+fn of_pass(
+    model: &Model,
+    slots: &[Slot],
+    shape: Shape,
+    micro_batch: usize,
+    settings: &Settings,
+) -> Result<Need, TrainError> {
+    let shape = shape.times(micro_batch);
+    let learning =
+        TrainPass { dropout: settings.dropout, ..pass(model, slots, shape, settings.memory) };
     let graph = |pass: &TrainPass| train_graph(model.config(), model.catalog(), pass);
     let all = model.config().layers.len();
     let longest = graph(&TrainPass { recomputed: all, ..learning.clone() });
@@ -81,7 +131,7 @@ pub(crate) fn need(
             true => least,
             false => work_bytes(&graph(&TrainPass { recomputed, ..learning.clone() }).graph),
         };
-        Need { model: model.gpu_bytes(), adapter, work: work + fixed, recomputed }
+        Need { model: model.gpu_bytes(), adapter, work: work + fixed, micro_batch, recomputed }
     };
     let Some(budget) = settings.memory else { return Ok(with(0)) };
     let most = with(all);
@@ -116,18 +166,31 @@ pub(crate) fn evaluation(pass: &TrainPass) -> TrainPass {
 }
 
 /// The training pass with no layer recomputed and no dropout.
-pub(crate) fn pass(model: &Model, slots: &[Slot], shape: Shape) -> TrainPass {
-    let rows = (LOGIT_BYTES / 4 / model.config().vocabulary.max(1)).max(1);
-    // Parts of equal size, so that the last one is not nearly empty.
-    let parts = shape.targets.div_ceil(rows).max(1);
+pub(crate) fn pass(model: &Model, slots: &[Slot], shape: Shape, memory: Option<u64>) -> TrainPass {
     TrainPass {
         tokens: shape.tokens,
         supervised: shape.targets,
-        logit_rows: shape.targets.div_ceil(parts).max(1),
+        logit_rows: logit_rows(model, shape.targets, memory),
         table: model.table_resident(),
         adapters: adapted(slots),
         dropout: 0.0,
         recomputed: 0,
         learns: true,
     }
+}
+
+/// Rows whose logits are computed at a time. The LM head is read once for each part, so that a large budget has few of them.
+fn logit_rows(model: &Model, targets: usize, memory: Option<u64>) -> usize {
+    let binding = match model.device() {
+        Device::Cpu => LOGIT_BYTES,
+        Device::Gpu(gpu) => gpu.facts().binding_bytes,
+    };
+    let bytes = memory.map_or(LOGIT_BYTES, |memory| memory / LOGIT_SHARE);
+    let bytes = bytes.clamp(LOGIT_BYTES, binding.max(LOGIT_BYTES));
+    let row = size_of::<f32>() * model.config().vocabulary.max(1);
+    let most = (bytes as usize / row).max(1);
+    let most = if most > TILE { most / TILE * TILE } else { most };
+    // Parts of about equal size, so that the last one is not nearly empty.
+    let each = targets.div_ceil(targets.div_ceil(most).max(1)).max(1);
+    if each > TILE { each.next_multiple_of(TILE).min(most) } else { each }
 }

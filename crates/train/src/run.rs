@@ -109,7 +109,8 @@ impl Run {
         }
         let data = fingerprint(&train);
         let (train, held_out, shape) = sequences((train, held_out), &options);
-        let trainer = Trainer::new(model, adapter, shape, options.settings).await?;
+        let settings = with_micro_batch(&train, shape, &options);
+        let trainer = Trainer::new(model, adapter, shape, settings).await?;
         let about = About {
             steps: 0,
             model: model.fingerprint().iter().map(|byte| format!("{byte:02x}")).collect(),
@@ -132,9 +133,9 @@ impl Run {
         sides: (Vec<Example>, Vec<Example>),
         options: &RunOptions,
     ) -> Result<Need, TrainError> {
-        let (_, _, shape) = sequences(sides, options);
+        let (train, _, shape) = sequences(sides, options);
         let slots: Vec<Slot> = fitting(model, adapter)?.into_iter().map(Slot::of).collect();
-        need(model, &slots, shape, &options.settings)
+        need(model, &slots, shape, &with_micro_batch(&train, shape, options))
     }
 
     /// Continues from a checkpoint.
@@ -294,7 +295,10 @@ fn sequences(
     options: &RunOptions,
 ) -> (Vec<Example>, Vec<Example>, Shape) {
     let (train, held_out) = match options.pack {
-        Some(longest) => (packed(&train, longest), packed(&held_out, longest)),
+        Some(tokens) => {
+            let most = Shape { tokens, targets: usize::MAX };
+            (packed(&train, most), packed(&held_out, most))
+        }
         None => (train, held_out),
     };
     let (tokens, targets) = largest(&train);
@@ -304,6 +308,14 @@ fn sequences(
         targets: targets.max(more_targets),
     };
     (train, held_out, shape)
+}
+
+/// The settings with a micro-batch that holds an average batch: as many sequences of the largest shape, so that little of a pass is padding.
+fn with_micro_batch(train: &[Example], shape: Shape, options: &RunOptions) -> Settings {
+    let tokens: usize = train.iter().map(|example| example.ids.len()).sum();
+    let padded = train.len() * shape.tokens;
+    let micro_batch = (tokens * options.batch).div_ceil(padded.max(1)).clamp(1, options.batch);
+    Settings { micro_batch, ..options.settings }
 }
 
 /// The options that affect a run's result, as text; with a constant rate the number of steps is not among them.

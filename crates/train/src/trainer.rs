@@ -16,7 +16,7 @@ use rullama_runtime::Model;
 
 use crate::{
     adapters::{Slot, fitting, gradient_name},
-    dataset::Example,
+    dataset::{Example, packed},
     error::TrainError,
     memory::{Need, Shape, evaluation, need, pass},
     update::{LIMIT, SETTINGS, ZERO, moments_of, update_graph},
@@ -39,6 +39,8 @@ pub struct Settings {
     pub eps: f32,
     /// GPU memory budget in bytes, including the model; layers are recomputed as necessary.
     pub memory: Option<u64>,
+    /// Most sequences to compute in one pass; fewer if the budget does not allow it, or if recomputing layers would cost more than it saves.
+    pub micro_batch: usize,
 }
 
 impl Default for Settings {
@@ -51,6 +53,7 @@ impl Default for Settings {
             beta2: 0.999,
             eps: 1e-8,
             memory: None,
+            micro_batch: 1,
         }
     }
 }
@@ -110,7 +113,7 @@ impl Trainer {
         let pass = TrainPass {
             recomputed: need.recomputed,
             dropout: settings.dropout,
-            ..pass(model, &slots, shape)
+            ..pass(model, &slots, shape.times(need.micro_batch), settings.memory)
         };
         let mut memory = Memory::new(model.device());
         let training = train_graph(model.config(), model.catalog(), &pass);
@@ -176,7 +179,7 @@ impl Trainer {
         run(&self.model, prepared, &self.pass, &mut self.memory, batch, seed).await
     }
 
-    /// Times of each kernel for the last sequence and for an update; `None` on the CPU. Changes gradients and adapter, so it is for
+    /// Times of each kernel for the last pass and for an update; `None` on the CPU. Changes gradients and adapter, so it is for
     /// measurements only.
     ///
     /// # Errors
@@ -344,7 +347,7 @@ fn write_positions(model: &Model, plan: &Plan, tokens: usize) {
     }
 }
 
-/// Runs a graph over a batch, sequence by sequence, and returns the mean loss.
+/// Runs a graph over a batch, as many sequences in a pass as fit, and returns the mean loss.
 async fn run(
     model: &Model,
     prepared: &PreparedGraph,
@@ -356,7 +359,9 @@ async fn run(
     let plan = &prepared.plan;
     memory.write(TrainPass::LOSS, &Type::f32([1]), &0f32.to_le_bytes());
     let mut loss = None;
-    for (index, example) in batch.iter().enumerate() {
+    let most = Shape { tokens: pass.tokens, targets: pass.supervised };
+    let sequences = packed(batch.iter().copied(), most);
+    for (index, example) in sequences.iter().enumerate() {
         let count = example.ids.len().min(pass.tokens);
         let mut ids = example.ids[..count].to_vec();
         if let Some(mut rows) = model.table_rows(&ids).await? {
@@ -379,7 +384,7 @@ async fn run(
         let seed = seed.wrapping_add((index as u32).wrapping_mul(0x9e37_79b9));
         // All rows are computed; rows without a target have the target `NONE`.
         let step = Step { position: 0, count: pass.tokens as u32, seed, ..Step::default() };
-        if index + 1 == batch.len() {
+        if index + 1 == sequences.len() {
             loss = plan.run_reading(&step, &[prepared.loss]).await?.wait().await?.pop();
         } else {
             plan.run(&step)?;

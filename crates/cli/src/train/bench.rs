@@ -20,6 +20,8 @@ pub(crate) struct TrainBench<'a> {
     pub(crate) model: &'a str,
     /// Tokens per sequence.
     pub(crate) tokens: usize,
+    /// Sequences per step.
+    pub(crate) batch: usize,
     pub(crate) rank: usize,
     pub(crate) memory: u64,
     pub(crate) repetitions: usize,
@@ -45,12 +47,13 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
     let ids = (0..test.tokens as u64).map(|i| ((i * 7919 + 13) % vocabulary) as u32).collect();
     let example = Example::after_prompt(ids, 1);
     let shape = Shape { tokens: test.tokens, targets: example.targets() };
-    let settings = Settings { memory: Some(test.memory), ..Settings::default() };
+    let settings =
+        Settings { memory: Some(test.memory), micro_batch: test.batch, ..Settings::default() };
     let start = Instant::now();
     let mut trainer = block_on(Trainer::new(&model, &adapter, shape, settings))?;
     let prepared = start.elapsed().as_secs_f64();
     let step = |trainer: &mut Trainer| -> Result<f64> {
-        let loss = block_on(trainer.gradients_of(&[&example], 0))?;
+        let loss = block_on(trainer.gradients_of(&vec![&example; test.batch], 0))?;
         trainer.update(1e-4)?;
         Ok(loss)
     };
@@ -68,11 +71,12 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
         Device::Cpu => 0,
         Device::Gpu(gpu) => gpu.allocated().peak,
     };
-    let speed = test.tokens as f64 / median;
+    let tokens = test.tokens * test.batch;
+    let speed = tokens as f64 / median;
     if test.json {
         return print_json(&json!({
             "adapter": model.device().name(),
-            "tokens": test.tokens, "rank": test.rank, "parameters": trainer.parameters(),
+            "tokens": test.tokens, "batch": test.batch, "micro_batch": need.micro_batch, "rank": test.rank, "parameters": trainer.parameters(),
             "seconds": times, "tokens_per_second": speed, "loss": loss,
             "prepare_seconds": prepared,
             "gpu_bytes": peak, "model_bytes": need.model,
@@ -83,17 +87,18 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
     if test.profile
         && let Some([sequence, update]) = block_on(trainer.profile())?
     {
-        print(&format!("one sequence\n{sequence}\none update\n{update}\n"))?;
+        print(&format!("one pass\n{sequence}\none update\n{update}\n"))?;
     }
     print(&format!(
-        "{}: {speed:.0} trained tokens/s ({:.0} ms per step of {} tokens), at most {} on the GPU ({} model, {} adapter, {} activations; {} of {} layers recomputed), ready after {prepared:.1} s\n",
+        "{}: {speed:.0} trained tokens/s ({:.0} ms per step of {} tokens), at most {} on the GPU ({} model, {} adapter, {} activations; {} sequences in a pass, {} of {} layers recomputed), ready after {prepared:.1} s\n",
         model.device().name(),
         median * 1e3,
-        test.tokens,
+        tokens,
         bytes(peak),
         bytes(need.model),
         bytes(need.adapter),
         bytes(need.work),
+        need.micro_batch,
         need.recomputed,
         model.config().layers.len(),
     ))

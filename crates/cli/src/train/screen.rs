@@ -21,13 +21,14 @@ impl Screen {
         let (trainer, need) = (run.trainer(), run.trainer().need());
         if std::io::stderr().is_terminal() {
             note(&format!(
-                "{} sequences, {} trainable parameters, {} ({} model, {} adapter, {} activations; {} layers recomputed)",
+                "{} sequences, {} trainable parameters, {} ({} model, {} adapter, {} activations; {} sequences in a pass, {} layers recomputed)",
                 run.sequences().len(),
                 trainer.parameters(),
                 bytes(need.total()),
                 bytes(need.model),
                 bytes(need.adapter),
                 bytes(need.work),
+                need.micro_batch,
                 need.recomputed,
             ));
         }

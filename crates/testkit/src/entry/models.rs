@@ -17,7 +17,7 @@ use rullama_runtime::{
 use rullama_source::MemorySource;
 use rullama_tokenizer::{Render, Special};
 use rullama_train::{
-    Checkpoint, Dataset,
+    Checkpoint, Dataset, Shape,
     dataset::{DataOptions, packed},
 };
 
@@ -167,7 +167,7 @@ pub fn dataset(data: &[u8]) {
             assert!(longest.is_none_or(|longest| example.ids.len() <= longest));
             assert!(example.targets() > 0 && !example.learned[0]);
         }
-        let joined = packed(&found.examples, 32);
+        let joined = packed(&found.examples, Shape { tokens: 32, targets: usize::MAX });
         let tokens = |examples: &[rullama_train::Example]| -> usize {
             examples.iter().map(|example| example.ids.len()).sum()
         };

@@ -36,6 +36,7 @@ const SETTINGS: Settings = Settings {
     beta2: 0.999,
     eps: 1e-8,
     memory: None,
+    micro_batch: 1,
 };
 
 /// An adapter of all projections with effect.

@@ -3,7 +3,7 @@
 use pollster::block_on;
 use rullama_adapter::Pair;
 use rullama_engine::{executor::Device, gpu::STAGING_BYTES};
-use rullama_train::{Settings, Shape, TrainError, Trainer};
+use rullama_train::{Example, Settings, Shape, TrainError, Trainer};
 
 use crate::golden::{Golden, adapter, devices, model, without_b};
 
@@ -20,6 +20,7 @@ const SETTINGS: Settings = Settings {
     beta2: 0.999,
     eps: 1e-8,
     memory: None,
+    micro_batch: 1,
 };
 
 fn trainer(name: &str, start: &str, device: &Device, memory: Option<u64>) -> (Trainer, Golden) {
@@ -99,6 +100,41 @@ fn mixture_of_experts_with_keys_as_values() {
 #[test]
 fn wider_model_with_k_quants() {
     check_everywhere("tiny-e2b-Q4_K_M", &[3]);
+}
+
+/// Sequences of a batch that are computed in one pass have the loss and the gradients they have one by one.
+#[test]
+fn batches_in_one_pass() {
+    for device in devices().iter().take(2) {
+        let (golden, model) = (Golden::of("micro-e2b-Q8_0"), model("micro-e2b-Q8_0", device));
+        let whole = golden.example();
+        let part = |length: usize| Example::after_prompt(whole.ids[..length].to_vec(), 2);
+        let batch = [whole.clone(), part(7), part(11), part(5)];
+        let batch: Vec<&Example> = batch.iter().collect();
+        let shape = Shape { tokens: whole.ids.len(), targets: whole.ids.len() };
+        let start = adapter("micro-e2b");
+        let gradients = |micro_batch: usize| {
+            let settings = Settings { micro_batch, ..SETTINGS };
+            let trainer = Trainer::new(&model, &start, shape, settings);
+            let mut trainer = block_on(trainer).expect("a trainer");
+            assert_eq!(trainer.need().micro_batch, micro_batch);
+            let loss = block_on(trainer.gradients_of(&batch, 0)).expect("gradients");
+            (loss, block_on(trainer.gradients()).expect("gradients"))
+        };
+        let (loss, wanted) = gradients(1);
+        // Two passes of two sequences each, or of three and one; then one pass.
+        for micro_batch in [2, 4] {
+            let (found_loss, found) = gradients(micro_batch);
+            assert!((found_loss - loss).abs() < 1e-5 * loss, "{found_loss} instead of {loss}");
+            for ((name, _, wanted), (_, _, found)) in wanted.iter().zip(found) {
+                let square = |x: f32| f64::from(x) * f64::from(x);
+                let norm: f64 = wanted.iter().map(|x| square(*x)).sum();
+                let error: f64 = found.iter().zip(wanted).map(|(a, b)| square(a - b)).sum();
+                // Sums of the same products in another order.
+                assert!(error.sqrt() <= 1e-5 * norm.sqrt(), "{name} on {}", device.name());
+            }
+        }
+    }
 }
 
 #[test]
