@@ -46,9 +46,11 @@ fn on_the_cpu() -> Option<Model> {
 
 /// The model on the first GPU; nothing where there is no file or no GPU.
 fn on_the_gpu() -> Option<Model> {
-    let file = file()?;
-    let gpu = block_on(Gpu::all()).expect("adapters give devices").into_iter().next()?;
-    Some(load(&file, Device::Gpu(gpu)))
+    Some(load(&file()?, Device::Gpu(gpu()?)))
+}
+
+fn gpu() -> Option<Gpu> {
+    block_on(Gpu::all()).expect("adapters give devices").into_iter().next()
 }
 
 fn is_software(model: &Model) -> bool {
@@ -126,8 +128,8 @@ fn greedy_tokens_on_the_gpu() {
     });
 }
 
-/// The losses and the perplexity of the beginning of an English text.
-fn check_losses(model: &Model, scored: usize) {
+/// The losses of the beginning of an English text, and the reference's.
+fn losses(model: &Model, scored: usize) -> (Vec<f64>, Vec<f64>) {
     let goldens = &goldens()["nll"];
     let (mut tokens, mut wanted) = (ids(&goldens["ids"]), numbers(&goldens["oracle"]));
     let what = model.device().name().to_owned();
@@ -144,24 +146,51 @@ fn check_losses(model: &Model, scored: usize) {
     let rows = logits.chunks_exact(model.config().vocabulary).zip(&tokens[1..]);
     let losses: Vec<f64> = rows.map(|(row, next)| loss(row, *next)).collect();
     assert_eq!(losses.len(), wanted.len(), "{what}");
+    (losses, wanted)
+}
+
+fn check_losses(model: &Model, scored: usize) {
+    let (losses, wanted) = losses(model, scored);
     for (i, (loss, wanted)) in losses.iter().zip(&wanted).enumerate() {
+        let what = model.device().name();
         assert!((loss - wanted).abs() < LOSS, "{what}: loss {i} is {loss}, not {wanted}");
     }
+}
+
+fn check_perplexity(model: &Model, scored: usize) {
+    let (losses, wanted) = losses(model, scored);
     let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
     let ratio = (mean(&losses) - mean(&wanted)).exp();
+    let what = model.device().name();
     assert!((ratio - 1.0).abs() < 1e-3, "{what}: the perplexity is {ratio} of the reference's");
+}
+
+/// Tokens that are scored on a GPU.
+fn scored(model: &Model) -> usize {
+    if is_software(model) { SOFTWARE_SCORED } else { usize::MAX - 1 }
 }
 
 #[test]
 fn losses_on_the_cpu() {
-    on_the_cpu().iter().for_each(|model| check_losses(model, usize::MAX - 1));
+    on_the_cpu().iter().for_each(|model| {
+        check_losses(model, usize::MAX - 1);
+        check_perplexity(model, usize::MAX - 1);
+    });
 }
 
+/// Without matrix units and f16 factors, as `eval` and `perplexity` compute.
 #[test]
 fn losses_on_the_gpu() {
-    on_the_gpu().iter().for_each(|model| {
-        check_losses(model, if is_software(model) { SOFTWARE_SCORED } else { usize::MAX - 1 });
-    });
+    if let (Some(file), Some(gpu)) = (file(), gpu()) {
+        let model = load(&file, Device::Gpu(gpu.exact()));
+        check_losses(&model, scored(&model));
+    }
+}
+
+/// Matrix units round activations to f16: single losses differ more, their mean does not.
+#[test]
+fn perplexity_on_the_gpu() {
+    on_the_gpu().iter().for_each(|model| check_perplexity(model, scored(model)));
 }
 
 /// `−ln p` of a token.
