@@ -84,15 +84,30 @@ async function hasWebGpu(): Promise<boolean> {
   return gpu !== undefined && (await gpu.requestAdapter().catch(() => null)) !== null;
 }
 
+/** Options of the load alone: addresses of the engine's parts may be URL objects, which cannot be posted to a worker. */
+function loadOptionsOf(options: LoadOptions & EngineOptions): LoadOptions {
+  const {
+    worker: _w,
+    wasm: _a,
+    guidanceWasm: _g,
+    templateWasm: _t,
+    workerScript: _s,
+    host: _h,
+    shared: _d,
+    onProgress: _p,
+    ...rest
+  } = options;
+  return rest;
+}
+
 /** Whether the model's file, or its projector, has encoders. */
 async function inspectEncoders(
   source: ModelSource,
   options: LoadOptions & EngineOptions,
 ): Promise<boolean | undefined> {
-  const { worker: _w, wasm: _a, workerScript: _s, host: _h, shared: _t, onProgress: _p, ...rest } = options;
   const engine = engineOf(options);
   try {
-    const { memory } = await engine.inspect(source, rest);
+    const { memory } = await engine.inspect(source, loadOptionsOf(options));
     return (memory.encoders ?? 0) > 0;
   } catch {
     return undefined;
@@ -101,8 +116,9 @@ async function inspectEncoders(
   }
 }
 
-function engineOf({ worker, wasm, workerScript, host }: EngineOptions) {
-  return openEngine({ worker, wasm, workerScript, host });
+/** An engine of its own for a short look. */
+function engineOf({ worker, wasm, guidanceWasm, templateWasm, workerScript, host }: EngineOptions) {
+  return openEngine({ worker, wasm, guidanceWasm, templateWasm, workerScript, host });
 }
 
 /** Whether a model can be loaded without a download. */
