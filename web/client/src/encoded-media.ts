@@ -1,6 +1,6 @@
 // Images, audio and video of messages: fetched and decoded in the page, encoded by the model once.
 
-import { RullamaError, rullamaError } from "./errors.js";
+import { CancelledError, RullamaError, rullamaError } from "./errors.js";
 import { fromBase64 } from "./media-bytes.js";
 import { decodeImage } from "./image.js";
 import type { AnswerRequest, CallOptions, PlainMedium, Transport } from "./protocol.js";
@@ -91,7 +91,11 @@ export class EncodedMedia {
     this.known.delete(source);
     if (before?.tokens === tokens) {
       this.known.set(source, before);
-      return before.number;
+      return before.number.catch((error: unknown) => {
+        // Another request was encoding it, and was cancelled.
+        if (!(error instanceof CancelledError) || signal?.aborted) throw error;
+        return this.numberOf(medium, told, signal);
+      });
     }
     const number = this.encode(medium, told, signal ? { signal } : {});
     const entry = { number, tokens };

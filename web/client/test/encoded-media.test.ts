@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RullamaError } from "../src/errors.js";
+import { CancelledError, RullamaError } from "../src/errors.js";
 import { blobOf, fromBase64 } from "../src/media-bytes.js";
 import { EncodedMedia, mediaOf } from "../src/encoded-media.js";
 import { messagesOf } from "../src/openai.js";
@@ -74,6 +74,25 @@ describe("what was encoded", () => {
     };
     return { calls, transport: { call } as unknown as Transport };
   }
+
+  it("is encoded for a second request when the first is cancelled", async () => {
+    let calls = 0;
+    const call = (_kind: string, _params: object, { signal }: { signal?: AbortSignal }) => {
+      calls += 1;
+      if (calls > 1) return Promise.resolve(7);
+      return new Promise((_, reject) => signal!.addEventListener("abort", () => reject(new CancelledError())));
+    };
+    const encodedMedia = new EncodedMedia({ call } as unknown as Transport, 1);
+    const media = mediaOf(asked({ type: "audio", audio: samples }));
+    const stop = new AbortController();
+    const first = encodedMedia.fill({ options: {} }, media, stop.signal);
+    const second = encodedMedia.fill({ options: {} }, media, new AbortController().signal);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    stop.abort();
+    await expect(first).rejects.toBeInstanceOf(CancelledError);
+    expect(await second).toMatchObject({ media: [7] });
+    expect(calls).toBe(2);
+  });
 
   it("is remembered by what it came as, and the oldest is forgotten", async () => {
     const { calls, transport } = engine();
