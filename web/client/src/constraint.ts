@@ -48,10 +48,14 @@ export function constraintOf(options: ConstraintOptions): Pick<AnswerRequest, "c
 }
 
 /** The constraint of text that is continued: there are no tools to call. */
-export function textConstraintOf(options: ConstraintOptions): Pick<AnswerRequest, "constraint"> {
-  const { toolChoice = "auto" } = options;
-  if (toolChoice !== "auto" && toolChoice !== "none") throw refused("tools are called in chats: use `chat`");
-  return constraintOf(options);
+export function textConstraintOf(
+  options: ConstraintOptions,
+  constrain: typeof constraintOf = constraintOf,
+): Pick<AnswerRequest, "constraint"> {
+  const { tools = [], toolChoice = "auto" } = options;
+  const isForced = toolChoice !== "auto" && toolChoice !== "none";
+  if (isForced || (tools.length > 0 && toolChoice !== "none")) throw refused("tools are called in chats: use `chat`");
+  return constrain(options);
 }
 
 function plainFormat(format: ResponseFormat): NonNullable<PlainConstraint["format"]> {

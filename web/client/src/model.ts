@@ -2,10 +2,11 @@
 
 import { Adapters } from "./adapters.js";
 import type { ModelApi } from "./api.js";
-import { constraintOf, remoteConstraint, textConstraintOf } from "./constraint.js";
+import { constraintOf, remoteConstraint } from "./constraint.js";
 import type { Embeddings } from "./embeddings.js";
 import { RullamaError, unpack } from "./errors.js";
 import { type Medium, EncodedMedia, mediaOf } from "./encoded-media.js";
+import { untilFirstCall } from "./one-call.js";
 import { OpenAi } from "./openai.js";
 import type { AnswerRequest, EmbedRequest, Transport } from "./protocol.js";
 import { chatRequest, textRequest } from "./sampling.js";
@@ -73,12 +74,12 @@ export class Model implements ModelApi {
 
   private reply(messages: Message[], options: GenerateOptions): AsyncIterableIterator<GenerateEvent> {
     const request = chatRequest(messages, options, this.info.system, this.constrain);
-    return this.answer(request, options.signal, () => mediaOf(messages));
+    const reply = (signal?: AbortSignal) => this.answer(request, signal, () => mediaOf(messages));
+    return options.parallelToolCalls === false ? untilFirstCall(reply, options.signal) : reply(options.signal);
   }
 
   complete(text: string, options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
-    const constrain = this.info.remote ? remoteConstraint : textConstraintOf;
-    return this.answer(textRequest(text, options, constrain), options.signal);
+    return this.answer(textRequest(text, options, this.constrain), options.signal);
   }
 
   /** @internal An answer to a request in the engine's own words. */

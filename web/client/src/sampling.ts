@@ -21,7 +21,27 @@ export const SAMPLING_WORDS: Record<Exclude<keyof SamplingOptions, "stop" | "log
   seed: "seed",
   maxTokens: "num_predict",
   logitBias: "logit_bias",
+  ignoreEos: "ignore_eos",
+  dryMultiplier: "dry_multiplier",
+  dryBase: "dry_base",
+  dryAllowedLength: "dry_allowed_length",
+  dryPenaltyLastN: "dry_penalty_last_n",
+  drySequenceBreakers: "dry_sequence_breakers",
+  xtcProbability: "xtc_probability",
+  xtcThreshold: "xtc_threshold",
+  topNSigma: "top_n_sigma",
+  dynatempRange: "dynatemp_range",
+  dynatempExponent: "dynatemp_exponent",
 };
+
+/** Sampling options from Ollama's words, which llama-server and vLLM take, too; null is absent. */
+export function samplingOf(words: Record<string, unknown>): SamplingOptions {
+  const named = Object.entries(SAMPLING_WORDS).map(([name, word]) => [name, words[word]] as const);
+  const given = [...named, ["stop", words["stop"]] as const].filter(
+    ([, value]) => value !== undefined && value !== null,
+  );
+  return Object.fromEntries(given) as SamplingOptions;
+}
 
 /** Sampling options in the engine's words; absent ones stay absent, so that the model's own apply. */
 export function samplingWords(options: SamplingOptions): Record<string, unknown> {
@@ -115,13 +135,26 @@ export function chatRequest(
 }
 
 /** Text to continue. */
-export function textRequest(text: string, options: GenerateOptions, constrain = textConstraintOf): AnswerRequest {
-  const words = { ...constrain(options), ...denoisingWords(options), ...adapterWords(options.adapters) };
-  return { text, ...words, options: samplingWords(options) };
+export function textRequest(
+  text: string,
+  options: GenerateOptions,
+  constrain: typeof constraintOf = constraintOf,
+): AnswerRequest {
+  return { text, ...textWords(options, constrain) };
 }
 
 /** Tokens to continue. */
 export function idsRequest(ids: Iterable<number>, options: GenerateOptions): AnswerRequest {
-  const words = { ...textConstraintOf(options), ...denoisingWords(options), ...adapterWords(options.adapters) };
-  return { ids: [...ids], ...words, options: samplingWords(options) };
+  return { ids: [...ids], ...textWords(options, constraintOf) };
+}
+
+/** Options of what is continued without a template, which alone knows of thoughts and tools. */
+function textWords(options: GenerateOptions, constrain: typeof constraintOf): AnswerRequest {
+  if (options.think) throw new RullamaError("bad_options", "models think in chats: use `chat`");
+  return {
+    ...textConstraintOf(options, constrain),
+    ...denoisingWords(options),
+    ...adapterWords(options.adapters),
+    options: samplingWords(options),
+  };
 }

@@ -3,6 +3,7 @@
 import type { SessionApi } from "./api.js";
 import { constraintOf } from "./constraint.js";
 import { type EncodedMedia, mediaOf } from "./encoded-media.js";
+import { untilFirstCall } from "./one-call.js";
 import type { AnswerRequest, Transport } from "./protocol.js";
 import { chatRequest, idsRequest, textRequest } from "./sampling.js";
 import { answerEvents } from "./stream.js";
@@ -24,15 +25,17 @@ export class Session implements SessionApi {
   }
 
   private reply(messages: Message[], options: GenerateOptions): AsyncIterableIterator<GenerateEvent> {
-    return this.answer(chatRequest(messages, options, this.system, this.constrain), options, messages);
+    const request = chatRequest(messages, options, this.system, this.constrain);
+    const reply = (signal?: AbortSignal) => this.answer(request, signal, messages);
+    return options.parallelToolCalls === false ? untilFirstCall(reply, options.signal) : reply(options.signal);
   }
 
   complete(text: string, options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
-    return this.answer(textRequest(text, options), options);
+    return this.answer(textRequest(text, options, this.constrain), options.signal);
   }
 
   completeIds(ids: Iterable<number>, options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
-    return this.answer(idsRequest(ids, options), options);
+    return this.answer(idsRequest(ids, options), options.signal);
   }
 
   tokens(): Promise<Uint32Array> {
@@ -53,7 +56,7 @@ export class Session implements SessionApi {
 
   private answer(
     request: AnswerRequest,
-    { signal }: GenerateOptions,
+    signal: AbortSignal | undefined,
     messages: Message[] = [],
   ): AsyncIterableIterator<GenerateEvent> {
     const filled = (onEvent: (event: GenerateEvent) => void) =>

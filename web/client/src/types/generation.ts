@@ -21,6 +21,23 @@ export interface SamplingOptions {
   stop?: string | string[];
   /** Token id → added to its logit. */
   logitBias?: Record<number, number>;
+  /** Pass over tokens that end a reply, so that only `maxTokens`, `stop` or the context end it. */
+  ignoreEos?: boolean;
+  /** DRY: the penalty of the shortest repetition that counts (0 turns it off), and its growth with each token. */
+  dryMultiplier?: number;
+  dryBase?: number;
+  /** DRY: tokens that may be repeated, recent tokens that are searched (-1: the context), and texts that end a repetition. */
+  dryAllowedLength?: number;
+  dryPenaltyLastN?: number;
+  drySequenceBreakers?: string[];
+  /** XTC: how often it applies to a token, and the probability from which on a token is a top choice. */
+  xtcProbability?: number;
+  xtcThreshold?: number;
+  /** Keeps logits within so many standard deviations of the best. */
+  topNSigma?: number;
+  /** Dynamic temperature: its range to both sides of `temperature`, and the exponent of the entropy. */
+  dynatempRange?: number;
+  dynatempExponent?: number;
   /** Report log-probabilities of each token and of this many alternatives (0 to 20). */
   logprobs?: number;
 }
@@ -68,6 +85,8 @@ export interface GenerateOptions extends SamplingOptions, DenoisingOptions {
   think?: boolean;
   tools?: Tool[];
   toolChoice?: ToolChoice;
+  /** False ends a reply after its first call. */
+  parallelToolCalls?: boolean;
   /** Most rounds of calls of tools with an `execute`; 8 by default. A further call ends the reply. */
   maxToolRounds?: number;
   /** Asked before such a tool runs; false refuses the call. */
