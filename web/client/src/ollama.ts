@@ -21,6 +21,7 @@ import type {
   OllamaStream,
 } from "./ollama-types.js";
 import type { AnswerRequest, EngineMessage } from "./protocol.js";
+import { OLLAMA_REFUSED, RAW_REFUSED, refuse } from "./refuse.js";
 import { adapterWords } from "./sampling.js";
 import type { FitReport, GenerateEvent, LoadOptions, Usage } from "./types.js";
 
@@ -82,7 +83,7 @@ export class Ollama {
   ): Promise<OllamaGenerateResponse | OllamaStream<OllamaGenerateResponse>> {
     const { prompt, system, raw, images } = request;
     refuseUnknown(request);
-    if (raw && images?.length) throw new RullamaError("bad_options", "raw prompts cannot have images");
+    if (raw) refuse({ images, system }, RAW_REFUSED);
     const question: OllamaMessage = { role: "user", content: prompt, ...(images ? { images } : {}) };
     const parts = (controller: AbortController) =>
       this.parts(
@@ -316,20 +317,8 @@ function stream<T>(
   };
 }
 
-/** Words of Ollama that would change an answer and are not served here: ignoring them would give another answer than was asked for. */
-const REFUSED = {
-  template: "the model's own template is used; continue text of your own with `raw: true`",
-  suffix: "these models do not fill gaps in text",
-  context: "pass the conversation as `messages`",
-} as const;
-
 function refuseUnknown(request: OllamaChatRequest | OllamaGenerateRequest): void {
-  const given = request as unknown as Record<string, unknown>;
-  for (const [name, advice] of Object.entries(REFUSED)) {
-    const value = given[name];
-    if (value === undefined || value === null || value === "") continue;
-    throw new RullamaError("bad_options", `${name} is not supported: ${advice}`);
-  }
+  refuse(request, { ...OLLAMA_REFUSED, logprobs: "use a model's chat" });
   constraintOf(formatOf(request));
 }
 

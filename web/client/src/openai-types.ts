@@ -39,6 +39,8 @@ export interface ChatCompletionParams {
   frequency_penalty?: number | null;
   tools?: Tool[];
   tool_choice?: "auto" | "none" | "required" | { type: "function"; function: { name: string } } | null;
+  parallel_tool_calls?: boolean | null;
+  modalities?: string[] | null;
   response_format?:
     | { type: "text" }
     | { type: "json_object" }

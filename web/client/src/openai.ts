@@ -14,6 +14,8 @@ import type {
   CompletionUsage,
   FinishReason,
 } from "./openai-types.js";
+import { OPENAI_REFUSED, refuse } from "./refuse.js";
+import { samplingOf } from "./sampling.js";
 import type { Finish, GenerateEvent, GenerateOptions, Message, TokenLogprob, ToolCall, Usage } from "./types.js";
 
 /** What a model must be able to do. */
@@ -164,14 +166,6 @@ function randomId(prefix: string): string {
   return prefix + [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** What would change an answer and is not served here is refused: ignoring it would give another answer than was asked for. */
-function refuseUnknown(params: ChatCompletionParams): void {
-  for (const name of ["functions", "function_call"]) {
-    if ((params as unknown as Record<string, unknown>)[name] === undefined) continue;
-    throw new RullamaError("bad_options", `${name} is not supported: use tools`);
-  }
-}
-
 function formatOf(format: ChatCompletionParams["response_format"]): ResponseFormat | undefined {
   if (format === undefined || format === null || format.type === "text") return undefined;
   if (format.type === "json_object") return "json";
@@ -189,24 +183,21 @@ function choiceOf(choice: ChatCompletionParams["tool_choice"]): ToolChoice | und
   throw new RullamaError("bad_options", "tool_choice must be auto, none, required or a function");
 }
 
-/** OpenAI's options in this package's words. */
+/** OpenAI's options in this package's words; sampling options that other servers have besides count, too. */
 export function optionsOf(params: ChatCompletionParams): GenerateOptions {
   if ((params.n ?? 1) !== 1) throw new RullamaError("bad_options", "n must be 1: one answer at a time");
-  refuseUnknown(params);
-  const maxTokens = params.max_completion_tokens ?? params.max_tokens;
+  refuse(params, OPENAI_REFUSED);
+  if (params.modalities?.some((modality) => modality !== "text")) {
+    throw new RullamaError("bad_options", "modalities must be text: only text is generated");
+  }
   const effort = params.reasoning_effort;
   const all: { [K in keyof GenerateOptions]: GenerateOptions[K] | null | undefined } = {
-    temperature: params.temperature,
-    topP: params.top_p,
-    maxTokens,
-    stop: params.stop,
-    seed: params.seed,
-    presencePenalty: params.presence_penalty,
-    frequencyPenalty: params.frequency_penalty,
-    logitBias: params.logit_bias,
+    ...samplingOf({ ...params }),
+    maxTokens: params.max_completion_tokens ?? params.max_tokens,
     logprobs: params.logprobs ? (params.top_logprobs ?? 0) : undefined,
     tools: params.tools,
     toolChoice: choiceOf(params.tool_choice),
+    parallelToolCalls: params.parallel_tool_calls,
     format: formatOf(params.response_format),
     think: effort === undefined || effort === null ? undefined : effort !== "none",
     adapters: params.adapters,

@@ -2,7 +2,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { embed, generateText, streamText } from "ai";
+import { embed, generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
 import { Ollama } from "ollama/browser";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
@@ -72,6 +72,55 @@ describe("openai", () => {
     expect([events[0]!.type, events.at(-1)!.type]).toEqual(["response.created", "response.completed"]);
     const deltas = events.flatMap((event) => (event.type === "response.output_text.delta" ? [event.delta] : []));
     expect(deltas).toEqual(["Hel", "lo"]);
+  });
+
+  it("sends what the model wrote in one turn as one message", async () => {
+    const model = fakeModel();
+    const call = (id: string, city: string) => ({
+      type: "function_call" as const,
+      call_id: id,
+      name: "weather",
+      arguments: JSON.stringify({ city }),
+    });
+    await openai(model).responses.create({
+      model: "m",
+      parallel_tool_calls: false,
+      input: [
+        { role: "user", content: "Hi" },
+        { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "Hm." }] },
+        { role: "assistant", content: "Wait." },
+        call("1", "Ulm"),
+        call("2", "Bonn"),
+        { type: "function_call_output", call_id: "1", output: "rain" },
+        { type: "function_call_output", call_id: "2", output: "sun" },
+      ],
+    });
+    const toolCalls = ["Ulm", "Bonn"].map((city) => ({ name: "weather", arguments: { city } }));
+    expect(model.asked[0]!.messages).toEqual([
+      ...QUESTION,
+      { role: "assistant", content: "Wait.", thinking: "Hm.", toolCalls },
+      { role: "tool", content: "rain", toolName: "weather" },
+      { role: "tool", content: "sun", toolName: "weather" },
+    ]);
+    expect(model.asked[0]!.options).toMatchObject({ parallelToolCalls: false });
+  });
+
+  it("is refused what would change the reply and is not served", async () => {
+    const model = fakeModel();
+    const client = openai(model);
+    const refused = { status: 400, code: "bad_options" };
+    for (const more of [{ web_search_options: {} }, { guided_regex: "a" }, { modalities: ["audio"] }, { n: 2 }]) {
+      const request = { model: "m", messages: QUESTION, ...more } as never;
+      await expect(client.chat.completions.create(request)).rejects.toMatchObject(refused);
+    }
+    for (const more of [{ echo: true }, { logprobs: 2 }, { best_of: 3 }, { suffix: "x" }]) {
+      await expect(client.completions.create({ model: "m", prompt: "x", ...more })).rejects.toMatchObject(refused);
+    }
+    const reference = { type: "item_reference", id: "msg_1" } as const;
+    for (const more of [{ conversation: "c" }, { background: true }, { input: [reference] }, { top_logprobs: 2 }]) {
+      await expect(client.responses.create({ model: "m", input: "x", ...more })).rejects.toMatchObject(refused);
+    }
+    expect(model.asked).toEqual([]);
   });
 
   it("gets errors with a status and does not retry them", async () => {
@@ -150,6 +199,29 @@ describe("ollama", () => {
     expect((await client.embed({ model: "m", input: "abc" })).embeddings).toEqual([[3, 1]]);
     expect((await client.list()).models.map(({ name }) => name)).toEqual(["fake:latest"]);
     expect((await client.show({ model: "m" })).capabilities).toContain("tools");
+  });
+
+  it("gets log-probabilities, and sends all sampling options", async () => {
+    const token = { id: 1, token: "Hel", bytes: [72], logprob: -0.5 };
+    const model = fakeModel(() => [{ type: "logprobs", token, top: [token] }, "Hel", "lo"]);
+    const plain = { token: "Hel", logprob: -0.5, bytes: [72] };
+    const logprobs = [{ ...plain, top_logprobs: [plain] }];
+    const request = { model: "m", messages: QUESTION, logprobs: true, top_logprobs: 1, options: { num_predict: -1 } };
+    expect(await ollama(model).chat(request as never)).toMatchObject({ message: { content: "Hello" }, logprobs });
+    const stream = await ollama(model).chat({ ...request, stream: true } as never);
+    const lines = (await drained(stream as never)) as unknown as { logprobs?: object }[];
+    expect(lines.map((line) => line.logprobs)).toEqual([logprobs, undefined, undefined]);
+    const options = { dry_multiplier: 0.8, dynatemp_range: 0.1, num_ctx: 9 };
+    await ollama(model).chat({ ...request, options } as never);
+    expect(model.asked[0]!.options).toEqual({ logprobs: 1, signal: expect.any(AbortSignal) });
+    expect(model.asked[2]!.options).toMatchObject({ dryMultiplier: 0.8, dynatempRange: 0.1 });
+  });
+
+  it("is refused what a raw prompt has no place for", async () => {
+    for (const more of [{ system: "S" }, { images: ["AQID"] }, { context: [1] }]) {
+      const generated = ollama(fakeModel()).generate({ model: "m", prompt: "x", raw: true, ...more });
+      await expect(generated).rejects.toThrow("not supported");
+    }
   });
 
   it("passes images, tools and the results of tools on", async () => {
@@ -237,12 +309,43 @@ describe("anthropic", () => {
     ]);
   });
 
+  it("sends results with images, and failures; other blocks are refused", async () => {
+    const model = fakeModel();
+    const source = { type: "base64" as const, media_type: "image/png" as const, data: "AQID" };
+    const result = (content: object[], more: object = {}) => ({
+      ...request,
+      messages: [
+        { role: "assistant" as const, content: [{ type: "tool_use" as const, id: "t1", name: "f", input: {} }] },
+        { role: "user" as const, content: [{ type: "tool_result", tool_use_id: "t1", content, ...more }] },
+      ],
+    });
+    const blocks = [
+      { type: "text", text: "See" },
+      { type: "image", source },
+    ];
+    const image = { type: "image", image: "data:image/png;base64,AQID" };
+    await anthropic(model).messages.create(result(blocks) as never);
+    await anthropic(model).messages.create(result(blocks, { is_error: true }) as never);
+    const [error, see] = ["Error: ", "See"].map((text) => ({ type: "text", text }));
+    expect(model.asked.map(({ messages }) => messages[1]!.content)).toEqual([
+      [see, image],
+      [error, see, image],
+    ]);
+    const unknown = result([{ type: "search_result", title: "x" }]);
+    for (const wrong of [
+      unknown,
+      { ...request, mcp_servers: [{ type: "url", name: "x", url: "https://x.invalid" }] },
+    ]) {
+      await expect(anthropic(model).messages.create(wrong as never)).rejects.toMatchObject({ status: 400 });
+    }
+  });
+
   it("sends formats and choices of tools; others are refused", async () => {
     const model = fakeModel();
     const schema = { type: "object" as const };
     const tools = [{ name: "f", input_schema: schema }];
     const client = anthropic(model);
-    await client.messages.create({ ...request, tools, tool_choice: { type: "any" } });
+    await client.messages.create({ ...request, tools, tool_choice: { type: "any", disable_parallel_tool_use: true } });
     await client.messages.create({ ...request, tools, tool_choice: { type: "tool", name: "f" } });
     await client.messages.create({ ...request, output_config: { format: { type: "json_schema", schema } } } as never);
     expect(model.asked.map(({ options: { toolChoice, format } }) => [toolChoice, format])).toEqual([
@@ -250,6 +353,7 @@ describe("anthropic", () => {
       [{ name: "f" }, undefined],
       [undefined, schema],
     ]);
+    expect(model.asked.map(({ options }) => options.parallelToolCalls)).toEqual([false, undefined, undefined]);
     for (const more of [{ tools, tool_choice: { type: "some" } }, { output_format: { type: "xml" } }]) {
       await expect(client.messages.create({ ...request, ...more } as never)).rejects.toMatchObject({ status: 400 });
     }
@@ -282,5 +386,17 @@ describe("ai", () => {
     expect(answer.text).toBe("Hello");
     const streamed = streamText({ model: provider("m"), prompt: "Hi" });
     expect((await drained(streamed.textStream)).join("")).toBe("Hello");
+  });
+
+  it("runs tool loops through OpenAI's provider, which names what was written before by its ids", async () => {
+    const model = fakeModel((_m, _o, number) => (number === 0 ? [{ type: "thinking", text: "Hm." }, CALL] : ["Rain."]));
+    const provider = createOpenAI({ apiKey: "x", baseURL: BASE, fetch: modelFetch(model) });
+    const inputSchema = jsonSchema<{ city: string }>({ type: "object", properties: { city: { type: "string" } } });
+    const weather = tool({ inputSchema, execute: async ({ city }) => `rain in ${city}` });
+    const options = { tools: { weather }, stopWhen: stepCountIs(2), prompt: "Hi" };
+    expect((await generateText({ model: provider("m"), ...options })).text).toBe("Rain.");
+    const [question, turn, result] = model.asked[1]!.messages;
+    expect([question, turn]).toMatchObject([...QUESTION, { role: "assistant", toolCalls: [CALL.call] }]);
+    expect(result).toMatchObject({ role: "tool", toolName: "weather", content: "rain in Ulm" });
   });
 });

@@ -35,6 +35,8 @@ describe("options", () => {
     };
     expect(optionsOf(given)).toEqual({ maxTokens: 3, topP: 0.5, logprobs: 0, think: true });
     expect(optionsOf({ messages: [], max_tokens: 3, max_completion_tokens: 4 })).toEqual({ maxTokens: 4 });
+    const others = { messages: [], top_k: 5, min_p: 0.1, xtc_probability: 0.5, parallel_tool_calls: false };
+    expect(optionsOf(others)).toEqual({ topK: 5, minP: 0.1, xtcProbability: 0.5, parallelToolCalls: false });
     expect(() => optionsOf({ messages: [], n: 2 as 1 })).toThrow("n must be 1");
   });
 
@@ -48,7 +50,9 @@ describe("options", () => {
     refused({ tool_choice: "required" }, /there are no tools/u);
     refused({ tool_choice: { type: "function", function: { name: "f" } } }, /no tool f/u);
     refused({ tool_choice: "sometimes" }, /tool_choice must be/u);
-    refused({ functions: [] }, /use tools/u);
+    refused({ functions: [{ name: "f" }] }, /use tools/u);
+    refused({ guided_json: { type: "object" } }, /guided_json is not supported: use response_format/u);
+    refused({ modalities: ["text", "audio"] }, /only text/u);
     const tools = [{ type: "function" as const, function: { name: "f" } }];
     const free = optionsOf({ messages: [], response_format: { type: "text" }, tool_choice: "none", tools });
     expect(chatRequest([], free).tools).toBe(undefined);
@@ -72,7 +76,10 @@ describe("options", () => {
     const regex = { type: "grammar", syntax: "regex", definition: "a+", flags: "iu" };
     expect(chatRequest([], { format: /a+/iu }).constraint).toEqual({ format: regex });
     expect(textRequest("x", { format: /a+/iu }).constraint).toEqual({ format: regex });
-    expect(() => textRequest("x", { toolChoice: "required", tools })).toThrow("use `chat`");
+    for (const options of [{ toolChoice: "required" as const, tools }, { tools }, { think: true }]) {
+      expect(() => textRequest("x", options)).toThrow("use `chat`");
+    }
+    expect(textRequest("x", { toolChoice: "none", tools, think: false })).toEqual({ text: "x", options: {} });
     const cyclic: Record<string, unknown> = {};
     cyclic["self"] = cyclic;
     for (const format of [cyclic, [], "xml", 5]) {

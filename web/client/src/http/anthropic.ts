@@ -3,6 +3,7 @@
 import type { ChatModel } from "../chat-model.js";
 import type { ResponseFormat, ToolChoice } from "../constraint.js";
 import { CancelledError, RullamaError } from "../errors.js";
+import { ANTHROPIC_REFUSED, refuse } from "../refuse.js";
 import type { ContentPart, Finish, GenerateEvent, GenerateOptions, Message, Tool, Usage } from "../types.js";
 import { type ErrorShape, begun, given, json, list, randomId, record, sse, streamed, text } from "./responses.js";
 
@@ -20,17 +21,36 @@ export const ANTHROPIC_ERRORS: ErrorShape = {
 
 type Fields = Record<string, unknown>;
 
-/** The text of a content that is text or a list of text blocks. */
-function textOf(content: unknown, what: string): string {
+/** A content of text and images; undefined for blocks of other types. */
+function partOf(block: Fields): ContentPart | undefined {
+  if (block["type"] === "text") return { type: "text", text: text(block["text"], "text") };
+  return block["type"] === "image" ? imageOf(record(block["source"], "source")) : undefined;
+}
+
+/** Text alone is one text. */
+function joined(parts: ContentPart[]): Message["content"] {
+  return parts.every((part) => part.type === "text") ? parts.map((part) => part.text).join("") : parts;
+}
+
+const strange = (block: Fields) =>
+  new RullamaError("bad_options", `blocks of type ${String(block["type"])} are not supported`);
+
+/** A content that is text, or a list of blocks of text and images. */
+function contentOf(content: unknown, what: string): Message["content"] {
   if (typeof content === "string") return content;
-  const blocks = list(content ?? [], what).map((block) => record(block, what));
-  return blocks.map((block) => (block["type"] === "text" ? text(block["text"], what) : "")).join("");
+  const parts = list(content ?? [], what).map((value) => {
+    const block = record(value, what);
+    const part = partOf(block);
+    if (!part) throw strange(block);
+    return part;
+  });
+  return joined(parts);
 }
 
 export function anthropicMessages(request: Fields): Message[] {
   const names = new Map<string, string>();
   const { system } = request;
-  const messages: Message[] = system === undefined ? [] : [{ role: "system", content: textOf(system, "system") }];
+  const messages: Message[] = system === undefined ? [] : [{ role: "system", content: contentOf(system, "system") }];
   for (const value of list(request["messages"], "messages")) {
     const { role, content } = record(value, "a message");
     if (role !== "user" && role !== "assistant")
@@ -48,8 +68,8 @@ function blocksOf(role: "user" | "assistant", content: unknown[], names: Map<str
   let thinking = "";
   for (const value of content) {
     const block = record(value, "a block");
-    if (block["type"] === "text") parts.push({ type: "text", text: text(block["text"], "text") });
-    else if (block["type"] === "image") parts.push(imageOf(record(block["source"], "source")));
+    const part = partOf(block);
+    if (part) parts.push(part);
     else if (block["type"] === "thinking") thinking += text(block["thinking"], "thinking");
     else if (block["type"] === "redacted_thinking") continue;
     else if (block["type"] === "tool_use") {
@@ -58,20 +78,26 @@ function blocksOf(role: "user" | "assistant", content: unknown[], names: Map<str
       toolCalls.push({ name, arguments: record(block["input"] ?? {}, "input") });
     } else if (block["type"] === "tool_result") {
       const toolName = names.get(String(block["tool_use_id"]));
-      const said = textOf(block["content"] ?? "", "the content of a tool result");
-      const failed = block["is_error"] === true ? JSON.stringify({ error: said }) : said;
-      results.push({ role: "tool", content: failed, ...(toolName === undefined ? {} : { toolName }) });
-    } else throw new RullamaError("bad_options", `blocks of type ${String(block["type"])} are not supported`);
+      const result = contentOf(block["content"] ?? "", "the content of a tool result");
+      const shown = block["is_error"] === true ? failed(result) : result;
+      results.push({ role: "tool", content: shown, ...(toolName === undefined ? {} : { toolName }) });
+    } else throw strange(block);
   }
-  const only = parts.every((part) => part.type === "text") ? parts.map((part) => part.text).join("") : parts;
   const isMessage = role === "assistant" || parts.length > 0 || results.length === 0;
   const message: Message = {
     role,
-    content: only,
+    content: joined(parts),
     ...(toolCalls.length > 0 ? { toolCalls } : {}),
     ...(thinking === "" ? {} : { thinking }),
   };
   return [...results, ...(isMessage ? [message] : [])];
+}
+
+/** A tool's failure, as the model is told of it. */
+function failed(result: Message["content"]): Message["content"] {
+  return typeof result === "string"
+    ? JSON.stringify({ error: result })
+    : [{ type: "text", text: "Error: " }, ...result];
 }
 
 function imageOf(source: Fields): ContentPart {
@@ -81,10 +107,12 @@ function imageOf(source: Fields): ContentPart {
 }
 
 export function anthropicOptions(request: Fields): GenerateOptions {
-  const { tools, tool_choice: choice, thinking } = request;
-  const type = choice === undefined ? undefined : record(choice, "tool_choice")["type"];
+  refuse(request, ANTHROPIC_REFUSED);
+  const { tools, thinking } = request;
+  const choice = record(request["tool_choice"] ?? {}, "tool_choice");
+  const { type } = choice;
   const choices: Record<string, ToolChoice> = { auto: "auto", none: "none", any: "required" };
-  const named = type === "tool" ? { name: text(record(choice, "tool_choice")["name"], "name") } : undefined;
+  const named = type === "tool" ? { name: text(choice["name"], "name") } : undefined;
   if (type !== undefined && named === undefined && choices[String(type)] === undefined) {
     throw new RullamaError("bad_options", `tool_choice ${String(type)} is not known: it is auto, none, any or tool`);
   }
@@ -97,6 +125,7 @@ export function anthropicOptions(request: Fields): GenerateOptions {
     stop: request["stop_sequences"] as string[] | undefined,
     tools: declared,
     toolChoice: named ?? (type === undefined ? undefined : choices[String(type)]),
+    parallelToolCalls: choice["disable_parallel_tool_use"] === true ? false : undefined,
     format: formatOf(request),
     think: thinking === undefined ? undefined : record(thinking, "thinking")["type"] !== "disabled",
   });

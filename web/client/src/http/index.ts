@@ -5,7 +5,7 @@ import type { ChatCompletionParams, EmbeddingCreateParams } from "../openai-type
 import { ANTHROPIC_ERRORS, messages } from "./anthropic.js";
 import { OLLAMA_ERRORS, chat, embed, embedding, generate, show, tags } from "./ollama.js";
 import { OPENAI_ERRORS, chatCompletions, completions, embeddings, models } from "./openai.js";
-import { responses } from "./openai-responses.js";
+import { WrittenItems, responses } from "./openai-responses.js";
 import { type ErrorShape, HttpError, NO_RETRY, failureOf, json, record, streamed } from "./responses.js";
 import { keptOpen, within } from "./waiting.js";
 
@@ -14,7 +14,12 @@ export type Models =
   ChatModel | { names?: () => string[] | Promise<string[]>; model: (name: string) => ChatModel | Promise<ChatModel> };
 
 type Fields = Record<string, unknown>;
-type Answer = (model: ChatModel, request: Fields, signal: AbortSignal) => Promise<Response> | Response;
+type Answer = (
+  model: ChatModel,
+  request: Fields,
+  signal: AbortSignal,
+  written: WrittenItems,
+) => Promise<Response> | Response;
 
 interface Route {
   errors: ErrorShape;
@@ -67,6 +72,7 @@ function shapeOf(path: string, headers: Headers): ErrorShape {
  * streams begin after `patienceMs` at the latest, also while their model is still being loaded.
  */
 export function modelFetch(served: Models, { patienceMs = 10_000 }: { patienceMs?: number } = {}): typeof fetch {
+  const written = new WrittenItems();
   return async (input, init) => {
     const request = new Request(input, init);
     const signal = init?.signal ?? request.signal;
@@ -84,7 +90,7 @@ export function modelFetch(served: Models, { patienceMs = 10_000 }: { patienceMs
       const name = body["model"] ?? body["name"];
       const { answer } = route;
       const answered = modelOf(served, typeof name === "string" ? name : "").then((model) =>
-        answer(model, body, signal),
+        answer(model, body, signal, written),
       );
       const isEvents = body["stream"] === true && errors !== OLLAMA_ERRORS;
       const soon = isEvents ? await within(answered, patienceMs) : await answered;

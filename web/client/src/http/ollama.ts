@@ -4,8 +4,17 @@ import type { ChatModel } from "../chat-model.js";
 import type { ResponseFormat } from "../constraint.js";
 import { RullamaError } from "../errors.js";
 import { fromBase64 } from "../media-bytes.js";
-import { SAMPLING_WORDS } from "../sampling.js";
-import type { ContentPart, GenerateEvent, GenerateOptions, Message, SamplingOptions, Tool } from "../types.js";
+import { OLLAMA_REFUSED, RAW_REFUSED, refuse } from "../refuse.js";
+import { samplingOf } from "../sampling.js";
+import type {
+  ContentPart,
+  GenerateEvent,
+  GenerateOptions,
+  Message,
+  SamplingOptions,
+  TokenLogprob,
+  Tool,
+} from "../types.js";
 import { type ErrorShape, begun, given, json, list, record, streamed, text } from "./responses.js";
 
 const NS_PER_MS = 1e6;
@@ -16,25 +25,18 @@ export const OLLAMA_ERRORS: ErrorShape = {
 };
 
 /** Ollama's options by this package's names; those that configure a server have no meaning here. */
-export function samplingOf(options: Record<string, unknown>): SamplingOptions {
-  const known = Object.entries(SAMPLING_WORDS).map(([name, word]) => [name, options[word]]);
-  const maxTokens = options["num_predict"];
-  return given<SamplingOptions>({
-    ...Object.fromEntries(known),
-    // Ollama's -1 and -2 mean no limit.
-    maxTokens: typeof maxTokens === "number" && maxTokens < 0 ? undefined : (maxTokens as number | undefined),
-    stop: options["stop"] as string[] | undefined,
-  });
+function ollamaOptions(options: Record<string, unknown>): SamplingOptions {
+  const { maxTokens, ...rest } = samplingOf(options);
+  // Ollama's -1 and -2 mean no limit.
+  return { ...rest, ...(maxTokens === undefined || maxTokens < 0 ? {} : { maxTokens }) };
 }
 
 function optionsOf(request: Record<string, unknown>, signal: AbortSignal): GenerateOptions {
-  const { options, tools, think, format } = request;
-  for (const name of ["template", "suffix", "context"]) {
-    if (request[name] === undefined || request[name] === null || request[name] === "") continue;
-    throw new RullamaError("bad_options", `${name} is not supported`);
-  }
+  const { options, tools, think, format, logprobs, top_logprobs: top = 0 } = request;
+  refuse(request, OLLAMA_REFUSED);
   return given<GenerateOptions>({
-    ...samplingOf(options === undefined || options === null ? {} : record(options, "options")),
+    ...ollamaOptions(options === undefined || options === null ? {} : record(options, "options")),
+    logprobs: logprobs === true ? (top as number) : undefined,
     tools: tools === undefined || tools === null ? undefined : (list(tools, "tools") as Tool[]),
     think: think === undefined || think === null ? undefined : think !== false,
     format: format === "" || format === null ? undefined : (format as ResponseFormat | undefined),
@@ -67,23 +69,35 @@ const callOf = (index: number, { name, arguments: input }: { name: string; argum
   function: { index, name, arguments: input },
 });
 
+const logprobOf = ({ token, logprob, bytes }: TokenLogprob) => ({ token, logprob, bytes });
+
 interface Piece {
   text: string;
   thinking: string;
   calls: ReturnType<typeof callOf>[];
+  /** Of the tokens since the piece before. */
+  logprobs: (ReturnType<typeof logprobOf> & { top_logprobs: ReturnType<typeof logprobOf>[] })[];
   figures?: Record<string, unknown>;
 }
 
-const EMPTY: Piece = { text: "", thinking: "", calls: [] };
+const EMPTY: Piece = { text: "", thinking: "", calls: [], logprobs: [] };
 
 async function* pieces(events: AsyncIterable<GenerateEvent>, start: number): AsyncGenerator<Piece, void, void> {
   let calls = 0;
+  let logprobs: Piece["logprobs"] = [];
   for await (const event of events) {
-    if (event.type === "text") yield { ...EMPTY, text: event.text };
-    else if (event.type === "bad_call") yield { ...EMPTY, text: event.raw };
-    else if (event.type === "thinking") yield { ...EMPTY, thinking: event.text };
-    else if (event.type === "tool_call") yield { ...EMPTY, calls: [callOf(calls++, event.call)] };
-    else if (event.type === "done") yield { ...EMPTY, figures: figuresOf(event, performance.now() - start) };
+    if (event.type === "logprobs") logprobs.push({ ...logprobOf(event.token), top_logprobs: event.top.map(logprobOf) });
+    const piece = pieceOf(event);
+    if (!piece) continue;
+    yield { ...EMPTY, ...piece, logprobs };
+    logprobs = [];
+  }
+
+  function pieceOf(event: GenerateEvent): Partial<Piece> | undefined {
+    if (event.type === "text" || event.type === "thinking") return { [event.type]: event.text };
+    if (event.type === "bad_call") return { text: event.raw };
+    if (event.type === "tool_call") return { calls: [callOf(calls++, event.call)] };
+    return event.type === "done" ? { figures: figuresOf(event, performance.now() - start) } : undefined;
   }
 }
 
@@ -110,7 +124,12 @@ async function answered(
 ): Promise<Response> {
   const start = performance.now();
   const head = { model: request["model"], created_at: new Date().toISOString() };
-  const line = (piece: Piece) => ({ ...head, ...shape(piece), ...(piece.figures ?? { done: false }) });
+  const line = (piece: Piece) => ({
+    ...head,
+    ...shape(piece),
+    ...(piece.logprobs.length === 0 ? {} : { logprobs: piece.logprobs }),
+    ...(piece.figures ?? { done: false }),
+  });
   const all = pieces(await begun(events), start);
   if (request["stream"] !== false) {
     const lines = async function* () {
@@ -119,11 +138,12 @@ async function answered(
     return streamed(lines(), "application/x-ndjson", OLLAMA_ERRORS, signal);
   }
   let whole = EMPTY;
-  for await (const { text: more, thinking, calls, figures } of all) {
+  for await (const { text: more, thinking, calls, logprobs, figures } of all) {
     whole = {
       text: whole.text + more,
       thinking: whole.thinking + thinking,
       calls: [...whole.calls, ...calls],
+      logprobs: [...whole.logprobs, ...logprobs],
       figures,
     };
   }
@@ -146,6 +166,7 @@ export function chat(model: ChatModel, request: Record<string, unknown>, signal:
 
 export function generate(model: ChatModel, request: Record<string, unknown>, signal: AbortSignal): Promise<Response> {
   const { prompt = "", system, images, raw } = request;
+  if (raw) refuse(request, RAW_REFUSED);
   const options = optionsOf(request, signal);
   const question = messageOf({ role: "user", content: prompt, images });
   const messages: Message[] = [

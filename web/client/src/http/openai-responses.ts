@@ -3,17 +3,41 @@
 import type { ChatModel } from "../chat-model.js";
 import type { ResponseFormat, ToolChoice } from "../constraint.js";
 import { CancelledError, RullamaError } from "../errors.js";
+import { RESPONSES_REFUSED, refuse } from "../refuse.js";
 import type { ContentPart, GenerateEvent, GenerateOptions, Message, Tool, Usage } from "../types.js";
 import { OPENAI_ERRORS } from "./openai.js";
 import { begun, given, json, list, randomId, record, sse, streamed, text } from "./responses.js";
 
 type Fields = Record<string, unknown>;
 
-export async function responses(model: ChatModel, request: Fields, signal: AbortSignal): Promise<Response> {
-  if (request["previous_response_id"]) {
-    throw new RullamaError("bad_options", "previous_response_id is not supported: pass the conversation as input");
+/** Items that are remembered. */
+const REMEMBERED = 1000;
+
+/** What was written before, by its ids: clients name items instead of sending them again. */
+export class WrittenItems {
+  private readonly items = new Map<string, Fields>();
+
+  add(item: Fields): void {
+    this.items.set(String(item["id"]), item);
+    const [oldest] = this.items.keys();
+    if (this.items.size > REMEMBERED && oldest !== undefined) this.items.delete(oldest);
   }
-  const events = await begun(model.chat(inputOf(request), { ...optionsOf(request), signal }));
+
+  get(id: unknown): Fields {
+    const item = this.items.get(String(id));
+    if (item) return item;
+    throw new RullamaError("bad_options", `there is no item ${String(id)} any more: send the whole item`);
+  }
+}
+
+export async function responses(
+  model: ChatModel,
+  request: Fields,
+  signal: AbortSignal,
+  written: WrittenItems,
+): Promise<Response> {
+  refuse(request, RESPONSES_REFUSED);
+  const events = await begun(model.chat(inputOf(request, written), { ...optionsOf(request), signal }));
   const head: Fields = {
     id: randomId("resp_"),
     object: "response",
@@ -22,12 +46,12 @@ export async function responses(model: ChatModel, request: Fields, signal: Abort
     error: null,
     incomplete_details: null,
     instructions: request["instructions"] ?? null,
-    parallel_tool_calls: true,
+    parallel_tool_calls: request["parallel_tool_calls"] ?? true,
     tools: request["tools"] ?? [],
     tool_choice: request["tool_choice"] ?? "auto",
     metadata: {},
   };
-  const reply = new Reply(head);
+  const reply = new Reply(head, written);
   if (request["stream"] === true) {
     return streamed(reply.frames(events), "text/event-stream", OPENAI_ERRORS, signal);
   }
@@ -36,35 +60,52 @@ export async function responses(model: ChatModel, request: Fields, signal: Abort
   return json(reply.object);
 }
 
-function inputOf(request: Fields): Message[] {
+function inputOf(request: Fields, written: WrittenItems): Message[] {
   const { instructions, input } = request;
-  const first: Message[] = typeof instructions === "string" ? [{ role: "system", content: instructions }] : [];
-  if (typeof input === "string") return [...first, { role: "user", content: input }];
+  const messages: Message[] = typeof instructions === "string" ? [{ role: "system", content: instructions }] : [];
+  if (typeof input === "string") return [...messages, { role: "user", content: input }];
   const names = new Map<string, string>();
-  return [...first, ...list(input, "input").flatMap((item) => itemOf(record(item, "an item of input"), names))];
+  for (const value of list(input, "input")) {
+    const item = record(value, "an item of input");
+    addItem(messages, item["type"] === "item_reference" ? written.get(item["id"]) : item, names);
+  }
+  return messages;
 }
 
-function itemOf(item: Fields, names: Map<string, string>): Message[] {
+/** Adds an item. What the model wrote in one turn is several of them: its thoughts, its text, and each of its calls. */
+function addItem(messages: Message[], item: Fields, names: Map<string, string>): void {
   const { type = "message" } = item;
   if (type === "message") {
-    const role = item["role"] === "developer" ? "system" : text(item["role"], "role");
-    return [{ role: role as Message["role"], content: contentOf(item["content"]) }];
-  }
-  if (type === "function_call") {
+    const role = item["role"] === "developer" ? "system" : (text(item["role"], "role") as Message["role"]);
+    const content = contentOf(item["content"]);
+    if (role === "assistant" && typeof content === "string") replyIn(messages).content += content;
+    else messages.push({ role, content });
+  } else if (type === "function_call") {
     const name = text(item["name"], "name");
     names.set(String(item["call_id"]), name);
     const input = JSON.parse(text(item["arguments"], "arguments") || "{}") as Record<string, unknown>;
-    return [{ role: "assistant", content: "", toolCalls: [{ name, arguments: input }] }];
-  }
-  if (type === "function_call_output") {
+    const turn = replyIn(messages);
+    turn.toolCalls = [...(turn.toolCalls ?? []), { name, arguments: input }];
+  } else if (type === "function_call_output") {
     const toolName = names.get(String(item["call_id"]));
     const { output } = item;
     const said = typeof output === "string" ? output : JSON.stringify(output);
-    return [{ role: "tool", content: said, ...(toolName === undefined ? {} : { toolName }) }];
+    messages.push({ role: "tool", content: said, ...(toolName === undefined ? {} : { toolName }) });
+  } else if (type === "reasoning") {
+    const thoughts = list(item["summary"] ?? [], "summary").map((part) => text(record(part, "a part")["text"], "text"));
+    if (thoughts.length > 0) replyIn(messages).thinking = thoughts.join("");
+  } else {
+    throw new RullamaError("bad_options", `items of type ${String(type)} are not supported`);
   }
-  // Thoughts of earlier replies are not shown to the model again.
-  if (type === "reasoning" || type === "item_reference") return [];
-  throw new RullamaError("bad_options", `items of type ${String(type)} are not supported`);
+}
+
+/** The model's turn that is the last message; a new one where it is somebody else's. */
+function replyIn(messages: Message[]): Message & { content: string } {
+  const last = messages.at(-1);
+  if (last?.role === "assistant" && typeof last.content === "string") return last as Message & { content: string };
+  const turn = { role: "assistant" as const, content: "" };
+  messages.push(turn);
+  return turn;
 }
 
 function contentOf(content: unknown): Message["content"] {
@@ -89,6 +130,7 @@ function optionsOf(request: Fields): GenerateOptions {
     topP: request["top_p"] as number | undefined,
     tools: tools === undefined ? undefined : list(tools, "tools").map(toolOf),
     toolChoice: choiceOf(choice),
+    parallelToolCalls: request["parallel_tool_calls"] as boolean | undefined,
     format,
     think: effort === undefined || effort === null ? undefined : effort !== "none",
   });
@@ -123,7 +165,10 @@ class Reply {
   private open: { kind: "message" | "reasoning"; id: string; text: string } | undefined;
   private number = 0;
 
-  constructor(private readonly head: Fields) {
+  constructor(
+    private readonly head: Fields,
+    private readonly written: WrittenItems,
+  ) {
     this.object = { ...head, status: "in_progress", output: [], usage: null };
   }
 
@@ -187,7 +232,7 @@ class Reply {
     }
     const item = this.item("completed");
     yield this.frame("response.output_item.done", { output_index: at.output_index, item });
-    this.output.push(item);
+    this.keep(item);
     this.open = undefined;
   }
 
@@ -202,7 +247,12 @@ class Reply {
     yield this.frame("response.function_call_arguments.done", { ...at, arguments: whole });
     const done = { ...item, arguments: whole, status: "completed" };
     yield this.frame("response.output_item.done", { output_index: at.output_index, item: done });
-    this.output.push(done);
+    this.keep(done);
+  }
+
+  private keep(item: Fields): void {
+    this.output.push(item);
+    this.written.add(item);
   }
 
   private *end({ finish, usage }: Extract<GenerateEvent, { type: "done" }>): Generator<string, void, void> {

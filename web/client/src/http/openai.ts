@@ -4,6 +4,7 @@ import type { ChatModel } from "../chat-model.js";
 import { RullamaError } from "../errors.js";
 import { OpenAi, completionChunks, messagesOf, optionsOf, wholeCompletion } from "../openai.js";
 import type { ChatCompletionParams, EmbeddingCreateParams } from "../openai-types.js";
+import { COMPLETIONS_REFUSED, refuse } from "../refuse.js";
 import type { GenerateEvent } from "../types.js";
 import { type ErrorShape, begun, json, randomId, sse, streamed } from "./responses.js";
 
@@ -33,11 +34,12 @@ async function* frames(chunks: AsyncIterable<unknown>): AsyncGenerator<string, v
 
 /** The older route: text to continue. */
 export async function completions(model: ChatModel, params: Record<string, unknown>, signal: AbortSignal) {
-  const { prompt, stream, echo, suffix } = params;
+  const { prompt, stream } = params;
   const only = Array.isArray(prompt) && prompt.length === 1 ? (prompt[0] as unknown) : prompt;
   if (typeof only !== "string") throw new RullamaError("bad_options", "prompt must be one text");
-  if (echo || suffix) throw new RullamaError("bad_options", "echo and suffix are not supported");
-  const options = optionsOf({ ...(params as unknown as ChatCompletionParams), messages: [], logprobs: null });
+  if ((params["best_of"] ?? 1) !== 1) throw new RullamaError("bad_options", "best_of must be 1: one answer at a time");
+  refuse(params, COMPLETIONS_REFUSED);
+  const options = optionsOf({ ...(params as unknown as ChatCompletionParams), messages: [] });
   const events = model.complete(only, { ...options, signal });
   const head = headOf("cmpl-", typeof params["model"] === "string" ? params["model"] : model.info.name);
   const choice = (text: string, finish: string | null) => ({
