@@ -6,6 +6,7 @@ import type { EmbedOptions, Embedded } from "./types.js";
 
 /** What a model must be able to do. */
 export interface Embeds {
+  readonly info?: { name?: string; remote?: object };
   embed(input: string | string[], options?: EmbedOptions): Promise<Embedded>;
 }
 

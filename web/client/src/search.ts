@@ -1,7 +1,7 @@
 // Search by meaning: documents and questions as vectors, the nearest first. All of it in memory.
 
 import type { Embeds } from "./embeddings.js";
-import type { EmbedOptions } from "./types.js";
+import type { EmbedOptions, EmbeddingPurpose } from "./types.js";
 
 /** Something to be found. Those without an id get one. */
 export interface SearchDocument {
@@ -61,7 +61,7 @@ export class SearchIndex {
   ): Promise<string[]> {
     const given = documents.map((one) => (typeof one === "string" ? { text: one } : one));
     const texts = given.map(({ text }) => text);
-    const { vectors } = await this.model.embed(texts, { ...this.options, ...options, purpose: "document" });
+    const { vectors } = await this.model.embed(texts, { ...this.options, ...options, ...this.purpose("document") });
     return given.map(({ id, text }, index) => {
       const key = id ?? this.freeId();
       this.documents.set(key, { text, vector: vectors[index]! });
@@ -82,10 +82,15 @@ export class SearchIndex {
   async search(query: string, options: SearchOptions = {}): Promise<SearchHit[]> {
     const { top = 10, signal } = options;
     if (this.documents.size === 0) return [];
-    const asked = { ...this.options, ...(signal ? { signal } : {}), purpose: "query" as const };
+    const asked = { ...this.options, ...(signal ? { signal } : {}), ...this.purpose("query") };
     const [wanted] = (await this.model.embed([query], asked)).vectors;
     const hits = [...this.documents].map(([id, { text, vector }]) => ({ id, text, score: cosine(wanted!, vector) }));
     return hits.sort((a, b) => b.score - a.score).slice(0, Math.max(0, top));
+  }
+
+  /** Servers take texts as they are. */
+  private purpose(purpose: EmbeddingPurpose): Pick<EmbedOptions, "purpose"> {
+    return this.model.info?.remote ? {} : { purpose };
   }
 
   private freeId(): string {

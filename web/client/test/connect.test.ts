@@ -6,6 +6,7 @@ import { Engine } from "../src/engine.js";
 import { NoWebGpuError, RullamaError } from "../src/errors.js";
 import { modelFetch } from "../src/http/index.js";
 import { load } from "../src/index.js";
+import { search } from "../src/search.js";
 import type { GenerateEvent } from "../src/types.js";
 import { type FakeModel, drained, fakeModel } from "./fake-model.js";
 
@@ -72,6 +73,19 @@ describe.each(["ollama", "openai"] as const)("a server of %s's dialect", (dialec
         ? model.complete("Once", { format: "json" })
         : model.chat(QUESTION, { toolChoice: "required", tools: [TOOL] });
     await expect(drained(unheard)).rejects.toMatchObject({ code: "bad_options" });
+    await expect(drained(model.chat(QUESTION, { steps: 3 }))).rejects.toMatchObject({ code: "bad_options" });
+    await expect(model.embed("x", { purpose: "query" })).rejects.toMatchObject({ code: "bad_options" });
+    const session = await model.session();
+    expect(() => session.complete("Once", { format: /x/u })).toThrow("regular expressions");
+    expect(() => session.complete("Once", { tools: [TOOL] })).toThrow("use `chat`");
+  });
+
+  it("ends replies after their first call where one is wanted", async () => {
+    const fake = fakeModel(() => [CALL, { ...CALL, index: 1 }], { wait: 5 });
+    const model = await open(fake);
+    const events = await drained(model.chat(QUESTION, { tools: [TOOL], parallelToolCalls: false }));
+    expect(events.map(({ type }) => type)).toEqual(["tool_call", "done"]);
+    expect(events.at(-1)).toMatchObject({ finish: "stop" });
   });
 
   it("makes embeddings", async () => {
@@ -134,6 +148,24 @@ describe.each(["ollama", "openai"] as const)("a server of %s's dialect", (dialec
     await new Promise((resolve) => setTimeout(resolve, 60));
     expect(fake.running).toBe(0);
   });
+});
+
+it("a search of vectors from a server has no purposes", async () => {
+  const model = await connect(URLS.openai, { fetch: modelFetch(fakeModel()) });
+  expect(await search(model, "a", ["abc"])).toMatchObject([{ text: "abc" }]);
+});
+
+it("a server that tokenizes is told what to recognise", async () => {
+  const asked: unknown[] = [];
+  const inner = modelFetch(fakeModel());
+  const own: typeof fetch = async (input, init) => {
+    if (!new URL(String(input)).pathname.endsWith("/tokenize")) return inner(input, init);
+    asked.push(JSON.parse(String(init?.body)));
+    return Response.json({ tokens: [2, 7] });
+  };
+  const model = await connect(URLS.openai, { fetch: own });
+  expect([...(await model.tokenize("<eos>", { special: true, bos: true }))]).toEqual([2, 7]);
+  expect(asked).toMatchObject([{ content: "<eos>", add_special: true, parse_special: true }]);
 });
 
 describe("connecting", () => {

@@ -14,13 +14,20 @@ export interface RemoteRequest extends AnswerRequest {
   files: EncodedFile[][];
 }
 
+/** Text to tokenize: whether control tokens are recognised in it, and whether the beginning of a text is put before it. */
+export interface TokenizeRequest {
+  text: string;
+  special: boolean;
+  bos: boolean;
+}
+
 export interface Dialect {
   readonly name: "ollama" | "openai";
   models(signal?: AbortSignal): Promise<string[]>;
   info(model: string, signal?: AbortSignal): Promise<Partial<ModelInfo>>;
   answer(model: string, request: RemoteRequest, signal?: AbortSignal): AsyncIterable<GenerateEvent>;
   embed(model: string, request: EmbedRequest, signal?: AbortSignal): Promise<PlainVectors>;
-  tokenize(model: string, text: string): Promise<number[]>;
+  tokenize(model: string, request: TokenizeRequest): Promise<number[]>;
 }
 
 /** The parts of a message with the files they show, taken in order from those that are left. */

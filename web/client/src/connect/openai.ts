@@ -3,7 +3,15 @@
 import { RullamaError } from "../errors.js";
 import type { EmbedRequest, EngineMessage, PlainVectors } from "../protocol.js";
 import type { Finish, GenerateEvent, ModelInfo, Usage } from "../types.js";
-import { type Dialect, type EncodedFile, type RemoteRequest, shown, usageOf, vectorsOf } from "./dialect.js";
+import {
+  type Dialect,
+  type EncodedFile,
+  type RemoteRequest,
+  type TokenizeRequest,
+  shown,
+  usageOf,
+  vectorsOf,
+} from "./dialect.js";
 import { type Server, messageOf as errorIn } from "./http.js";
 
 /** OpenAI's words for Ollama's, where they differ. */
@@ -109,12 +117,15 @@ export class OpenAiDialect implements Dialect {
   }
 
   /** llama-server's and vLLM's route, which lies beside `/v1`. */
-  async tokenize(model: string, text: string): Promise<number[]> {
+  async tokenize(model: string, { text, special, bos }: TokenizeRequest): Promise<number[]> {
     const told = (await this.server.post("/../tokenize", {
       model,
       content: text,
+      add_special: bos,
+      parse_special: special,
+      // vLLM's words.
       prompt: text,
-      add_special: false,
+      add_special_tokens: bos,
     })) as {
       tokens?: unknown;
     };

@@ -63,8 +63,13 @@ export class HttpTransport implements Transport {
       return this.keep(frames);
     },
     forget: async ({ medium }) => void this.files.delete(medium),
-    embed: ({ request }, { signal }) => this.dialect.embed(this.model, request, signal),
-    tokenize: async ({ text }) => Uint32Array.from(await this.dialect.tokenize(this.model, text)),
+    embed: ({ request }, { signal }) => {
+      const { ids, purpose } = request;
+      refuseGiven({ "token ids": ids, [`the purpose ${purpose}`]: purpose === "none" ? undefined : purpose });
+      return this.dialect.embed(this.model, request, signal);
+    },
+    tokenize: async ({ model: _model, ...request }) =>
+      Uint32Array.from(await this.dialect.tokenize(this.model, request)),
   };
 
   private keep(files: EncodedFile[]): number {
@@ -94,10 +99,18 @@ function withPrefix(request: AnswerRequest): AnswerRequest {
 }
 
 /** What only the engine in this tab knows. */
-function refuseLocal({ ids, adapters, options }: AnswerRequest): void {
-  const given = { "token ids": ids, adapters: adapters?.length ? adapters : undefined, logprobs: options["logprobs"] };
+function refuseLocal({ ids, adapters, denoising, options }: AnswerRequest): void {
+  refuseGiven({
+    "token ids": ids,
+    adapters: adapters?.length ? adapters : undefined,
+    logprobs: options["logprobs"],
+    "options of DiffusionGemma": denoising,
+  });
+}
+
+function refuseGiven(given: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined) continue;
-    throw new RullamaError("bad_options", `${name} are not supported with a model on a server`);
+    throw new RullamaError("bad_options", `${name} cannot be used with a model on a server`);
   }
 }

@@ -14,6 +14,7 @@ export type EmbeddingPurpose =
   | "summarization";
 
 export interface EmbedOptions {
+  /** Not with a model on a server: put its words in front of the texts yourself. */
   purpose?: EmbeddingPurpose;
   /** Keep so many numbers of each vector; all of them by default. */
   dimensions?: number;
