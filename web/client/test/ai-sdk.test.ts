@@ -77,6 +77,28 @@ describe("the AI SDK", () => {
     expect([shown.type, [...shown.image]]).toEqual(["image", [...image]]);
   });
 
+  it("warns of what the model cannot be shown", async () => {
+    const model = fakeModel();
+    const data = new Uint8Array([1]);
+    const file = { type: "file" as const, data, mediaType: "application/pdf" };
+    const output = { type: "content" as const, value: [{ type: "text" as const, text: "See" }, { type: "media" }] };
+    const { warnings } = await createRullama(model)().doGenerate({
+      prompt: [
+        { role: "user", content: [file] },
+        { role: "assistant", content: [{ ...file, mediaType: "image/png" }] },
+        { role: "tool", content: [{ type: "tool-result", toolCallId: "1", toolName: "f", output }] },
+        { role: "tool", content: [{ type: "tool-approval-response" }] },
+      ],
+    });
+    expect(warnings.map((warning) => ("feature" in warning ? warning.feature : ""))).toEqual([
+      "files of type application/pdf",
+      "parts of type file in messages of the assistant",
+      "parts of type media in results of tools",
+      "parts of type tool-approval-response in messages of tools",
+    ]);
+    expect(model.asked[0]!.messages.at(-1)).toEqual({ role: "tool", toolName: "f", content: "See" });
+  });
+
   it("gets errors that are not retried, and reasons of aborts", async () => {
     const model = fakeModel(() => [new RullamaError("device_lost", "gone")]);
     const failed = await generateText({ model: createRullama(model)(), prompt: "Hi" }).catch((error: unknown) => error);

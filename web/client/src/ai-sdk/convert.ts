@@ -57,6 +57,10 @@ function messageOf(message: ApiMessage, warnings: Warning[]): Message[] {
       return [{ role: "user", content: only }];
     }
     case "assistant": {
+      for (const { type } of message.content) {
+        const isKnown = type === "text" || type === "reasoning" || type === "tool-call";
+        if (!isKnown) warnings.push(leftOut(`parts of type ${type} in messages of the assistant`));
+      }
       const said = (type: "text" | "reasoning") =>
         message.content.map((part) => (part.type === type ? (part as { text: string }).text : "")).join("");
       const toolCalls = message.content.flatMap((part) =>
@@ -76,14 +80,23 @@ function messageOf(message: ApiMessage, warnings: Warning[]): Message[] {
     }
     case "tool":
       return message.content.flatMap((part) => {
-        if (!("toolName" in part)) return [];
-        return [{ role: "tool" as const, toolName: part.toolName, content: outputOf(part.output) }];
+        if ("toolName" in part) {
+          return [{ role: "tool" as const, toolName: part.toolName, content: outputOf(part.output, warnings) }];
+        }
+        warnings.push(leftOut(`parts of type ${part.type} in messages of tools`));
+        return [];
       });
   }
 }
 
+const leftOut = (feature: string): Warning => ({
+  type: "unsupported",
+  feature,
+  details: "left out of the prompt",
+});
+
 /** A result as the model reads it. */
-function outputOf(output: ApiToolOutput): string {
+function outputOf(output: ApiToolOutput, warnings: Warning[]): string {
   switch (output.type) {
     case "text":
       return output.value;
@@ -96,7 +109,13 @@ function outputOf(output: ApiToolOutput): string {
     case "execution-denied":
       return JSON.stringify({ error: output.reason ?? "the user did not allow this call" });
     case "content":
-      return output.value.map((part) => ("text" in part ? part.text : "")).join("\n");
+      return output.value
+        .flatMap((part) => {
+          if ("text" in part) return [part.text];
+          warnings.push(leftOut(`parts of type ${part.type} in results of tools`));
+          return [];
+        })
+        .join("\n");
   }
 }
 
@@ -113,6 +132,6 @@ function fileOf({ data, mediaType }: ApiFile, warnings: Warning[]): ContentPart[
     const text = tagged.text ?? (source instanceof Uint8Array ? new TextDecoder().decode(source) : String(source));
     return [{ type: "text", text }];
   }
-  warnings.push({ type: "unsupported", feature: `files of type ${mediaType}`, details: "left out of the prompt" });
+  warnings.push(leftOut(`files of type ${mediaType}`));
   return [];
 }
