@@ -1,6 +1,7 @@
 // The interface `LanguageModel` of the Prompt API, around a model of this package.
 
 import { Context, measure, measureTools } from "./context.js";
+import { checkActive, hasActivation, isDenied } from "./document.js";
 import { createError, domError, quotaExceeded } from "./errors.js";
 import {
   type ConvertedMessage,
@@ -106,7 +107,8 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
         );
       }
       const reporter = new ProgressReporter(target);
-      signal?.addEventListener("abort", () => reporter.end(), { once: true });
+      const end = () => reporter.end();
+      signal?.addEventListener("abort", end);
       try {
         reporter.report(0);
         const loading = provider.load((fraction) => reporter.report(Math.min(fraction, 0.99999)), signal);
@@ -122,12 +124,13 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
         const { context: window } = model.info;
         if (tokens > window) throw quotaExceeded(tokens, window);
         const context = new Context(window, { messages, tokens });
-        return made((onOverflow) => new Session(model, core, context, onOverflow), signal);
+        return made((onOverflow) => new Session(model, core, context, onOverflow, signal));
       } catch (error) {
         signal?.throwIfAborted();
         throw createError(error);
       } finally {
-        reporter.end();
+        end();
+        signal?.removeEventListener("abort", end);
       }
     }
 
@@ -263,7 +266,7 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
       const { model, options: core } = session;
       const context = session.context.copy();
       await untilAborted(nextTask(), signal);
-      return made((onOverflow) => new Session(model, core, context, onOverflow), given);
+      return made((onOverflow) => new Session(model, core, context, onOverflow, given));
     }
 
     destroy(): undefined {
@@ -271,13 +274,7 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
     }
   }
 
-  function made(make: (onOverflow: () => void) => Session, signal?: AbortSignal): LanguageModel {
-    return new LanguageModel(PRIVATE, (onOverflow) => {
-      const session = make(onOverflow);
-      session.follow(signal);
-      return session;
-    });
-  }
+  const made = (make: (onOverflow: () => void) => Session) => new LanguageModel(PRIVATE, make);
 
   async function availability(core?: CoreOptions): Promise<Availability> {
     if (core && !isSupported(core)) return "unavailable";
@@ -304,12 +301,6 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
 
 /** Lets the page abort what would be over at once. */
 const nextTask = () => new Promise<void>((resolve) => setTimeout(resolve));
-
-function checkActive(): void {
-  if (globalThis.document && !globalThis.document.defaultView) {
-    throw domError("InvalidStateError", "the document is not active");
-  }
-}
 
 function createOptions(options: unknown, hasRaw: boolean) {
   checkActive();
@@ -371,22 +362,4 @@ function formatOf(constraint: object): NonNullable<Request["format"]> {
 
 function needs(given: number, method: string): void {
   if (given === 0) throw new TypeError(`${method} needs an argument`);
-}
-
-function hasActivation(): boolean {
-  const { userActivation } = (globalThis.navigator ?? {}) as Partial<Navigator>;
-  return userActivation === undefined || userActivation.hasBeenActive;
-}
-
-/** Whether a policy of the page forbids it, where the browser knows of such a policy. */
-function isDenied(): boolean {
-  const policy = (globalThis.document as { featurePolicy?: FeaturePolicy } | undefined)?.featurePolicy;
-  return (
-    policy !== undefined && policy.features().includes("language-model") && !policy.allowsFeature("language-model")
-  );
-}
-
-interface FeaturePolicy {
-  features(): string[];
-  allowsFeature(name: string): boolean;
 }

@@ -4,6 +4,7 @@ import type { ChatModel } from "../chat-model.js";
 import type { GenerateOptions, Message, Tool, ToolCall } from "../types.js";
 import { withReply } from "../prefix.js";
 import { Context, measure } from "./context.js";
+import { checkActive } from "./document.js";
 import { destroyedError, promptError } from "./errors.js";
 import type { ConvertedMessage, CoreOptions } from "./idl.js";
 import { capture, validate } from "./prompts.js";
@@ -37,27 +38,29 @@ export interface Request {
 export class Session {
   private queue: Promise<unknown> = Promise.resolve();
   private waiting = 0;
-  private readonly ended = new AbortController();
+  private readonly destroyed = new AbortController();
+  /** Aborts when the session is destroyed, or the signal that it was created with aborts, which does not keep it alive. */
+  private readonly ended: AbortSignal;
 
   constructor(
     readonly model: ChatModel,
     readonly options: CoreOptions,
     readonly context: Context,
     private readonly onOverflow: () => void,
-  ) {}
-
-  destroy(reason: unknown = destroyedError()): void {
-    this.ended.abort(reason);
+    created?: AbortSignal,
+  ) {
+    const { signal } = this.destroyed;
+    this.ended = created ? AbortSignal.any([signal, created]) : signal;
   }
 
-  /** Ends it when the signal it was created with aborts. */
-  follow(signal: AbortSignal | undefined): void {
-    signal?.addEventListener("abort", () => this.destroy(signal.reason), { once: true, signal: this.ended.signal });
+  destroy(): void {
+    this.destroyed.abort(destroyedError());
   }
 
-  /** The signal of a call; throws where it has aborted. */
+  /** The signal of a call; throws where it has aborted, or the document is not active. */
   signalOf(signal: AbortSignal | undefined): AbortSignal {
-    const both = signal ? AbortSignal.any([this.ended.signal, signal]) : this.ended.signal;
+    checkActive();
+    const both = signal ? AbortSignal.any([this.ended, signal]) : this.ended;
     both.throwIfAborted();
     return both;
   }
