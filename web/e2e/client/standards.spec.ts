@@ -62,6 +62,45 @@ test("SDK clients say what the model says", async ({ client, server }) => {
   expect(new Set(Object.values(said))).toEqual(new Set([said["direct"]]));
 });
 
+test("objects and tool loops of the AI SDK are held to their schemas", async ({ client, server }) => {
+  server.script("/sdks.js", await bundle());
+  const made = await client.evaluate(async () => {
+    const load = (path: string) => import(path);
+    const { generateObject, generateText, jsonSchema, stepCountIs, tool } = (await load(
+      "/sdks.js",
+    )) as typeof import("./sdks.ts");
+    const { createRullama } = (await load(
+      "/rullama/ai-sdk/index.js",
+    )) as typeof import("../../client/src/ai-sdk/index.js");
+    const model = createRullama(await sharedModel("worker"))();
+    // Random models would spend their tokens on white space.
+    const compact = { "x-guidance": { whitespace_flexible: false } };
+    const kind = { type: "object" as const, properties: { kind: { enum: ["cat", "dog"] } }, required: ["kind"] };
+    const schema = jsonSchema<{ kind: string }>({ ...kind, ...compact } as typeof kind);
+    const { object } = await generateObject({ model, schema, prompt: "x", maxOutputTokens: 120 });
+    const ran: unknown[] = [];
+    const execute = async (input: object) => {
+      ran.push(input);
+      return "done";
+    };
+    const tools = { pet: tool({ description: "Names a pet.", inputSchema: jsonSchema<object>(kind), execute }) };
+    const { steps } = await generateText({
+      model,
+      tools,
+      toolChoice: "required",
+      stopWhen: stepCountIs(2),
+      prompt: "x",
+      maxOutputTokens: 120,
+    });
+    const results = steps.map(({ toolResults }) => toolResults.map(({ output }) => output));
+    return { object, ran, results };
+  });
+  expect(["cat", "dog"]).toContain(made.object.kind);
+  expect(made.ran).toHaveLength(2);
+  for (const input of made.ran) expect(["cat", "dog"]).toContain((input as { kind: string }).kind);
+  expect(made.results).toEqual([["done"], ["done"]]);
+});
+
 test("the Prompt API prompts, streams, aborts and counts", async ({ client }) => {
   const result = await client.evaluate(async (source) => {
     const load = (path: string) => import(path);
