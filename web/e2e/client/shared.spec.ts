@@ -42,8 +42,26 @@ test("tabs share a model, and one takes over", async ({ studio }) => {
     const { lost } = (globalThis as unknown as { model: { lost: Promise<{ code?: string }> } }).model;
     return (await lost).code;
   });
+  await two.evaluate(() => {
+    const { model } = globalThis as unknown as { model: Awaited<ReturnType<typeof rullama.load>> };
+    Object.assign(globalThis, { texts: 0 });
+    const reply = async () => {
+      for await (const event of model.complete("the cat", { temperature: 0, maxTokens: 240, ignoreEos: true })) {
+        if (event.type === "text") (globalThis as unknown as { texts: number }).texts += 1;
+      }
+    };
+    const end = reply().then(
+      () => ({ code: "none" }),
+      (error: { code: string; canRetry: boolean }) => ({ code: error.code, canRetry: error.canRetry }),
+    );
+    Object.assign(globalThis, { end: () => end });
+  });
+  await two.waitForFunction(() => (globalThis as unknown as { texts: number }).texts > 1);
   await one.close();
   expect(await lost).toBe("interrupted");
+  // A reply under way ends, too, and can be asked for again.
+  const end = await two.evaluate(() => (globalThis as unknown as { end: () => Promise<object> }).end());
+  expect(end).toEqual({ code: "interrupted", canRetry: true });
   expect(await two.evaluate(say, MODEL)).toEqual(first);
   expect(await two.evaluate(devices)).toBeGreaterThan(0);
   await two.close();
