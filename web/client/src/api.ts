@@ -147,7 +147,7 @@ export interface EngineApi {
   savedTrainings(): Promise<SavedTraining[]>;
   /** Deletes one; fails with code `storage` while a tab works on it. */
   discardTraining(id: string): Promise<void>;
-  /** Checks kernels against their CPU twins on this GPU. */
+  /** Checks kernels against their CPU references on this GPU. */
   selfTest(options?: {
     most?: number;
     onResult?: (result: OpResult) => void;
