@@ -74,3 +74,51 @@ test("a model with a projector layer sees an image", { tag: "@slow" }, async ({ 
   expect(made.usage?.promptTokens).toBeGreaterThan(60);
   expect(made.seen).toBeGreaterThan(100_000);
 });
+
+test("a page connects to the program, which replies alike in both dialects", async ({ client, shop }) => {
+  const made = await client.evaluate(async ({ host, drafted }) => {
+    const schema = {
+      type: "object",
+      properties: { kind: { enum: ["cat", "dog"] } },
+      required: ["kind"],
+      "x-guidance": { whitespace_flexible: false },
+    };
+    const messages = [{ role: "user" as const, content: "the cat" }];
+    const replies = [];
+    for (const dialect of ["ollama", "openai"] as const) {
+      const model = await rullama.connect(host, { model: drafted, dialect });
+      const say = async (options: object) => {
+        const reply = { text: "", answerTokens: 0 };
+        for await (const event of model.chat(messages, { temperature: 0, ...options })) {
+          if (event.type === "text" || event.type === "thinking") reply.text += event.text;
+          if (event.type === "done") reply.answerTokens = event.usage.answerTokens;
+        }
+        return reply;
+      };
+      replies.push({
+        said: await say({ maxTokens: 4 }),
+        object: JSON.parse((await say({ format: schema, maxTokens: 60 })).text) as { kind: string },
+        remote: model.info.remote?.dialect,
+      });
+      await model.free();
+    }
+    const found = await rullama.connect(host, { model: drafted });
+    const server = await rullama.connect(`${host}/v1`, { model: drafted });
+    const [told, own] = [
+      await server.tokenize("the <eos>"),
+      await server.tokenize("the <eos>", { special: true, bos: true }),
+    ];
+    const local = await sharedModel("worker");
+    const same = [await local.tokenize("the <eos>"), await local.tokenize("the <eos>", { special: true, bos: true })];
+    const missing = await rullama.connect(host, { model: "none" }).catch((error: { code?: string }) => error.code);
+    const ids = (all: Uint32Array[]) => all.map((one) => [...one]);
+    return { replies, found: found.info.remote?.dialect, tokens: ids([told, own]), same: ids(same), missing };
+  }, shop);
+  const [ollama, openai] = made.replies;
+  expect([ollama!.remote, openai!.remote, made.found]).toEqual(["ollama", "openai", "ollama"]);
+  expect(ollama!.said).toEqual(openai!.said);
+  expect(ollama!.said.answerTokens).toBe(4);
+  for (const { object } of made.replies) expect(["cat", "dog"]).toContain(object.kind);
+  expect(made.tokens).toEqual(made.same);
+  expect(made.missing).toBe("not_found");
+});
