@@ -1,6 +1,7 @@
 // A made-up engine for tests of the app: the same interface, no GPU, and failures on demand. Never shipped.
 
 import type {
+  Capability,
   ContentPart,
   DeviceReport,
   Embedded,
@@ -94,7 +95,7 @@ function describe(source: ModelSource): FitReport {
       vocabulary: 262_144,
       trainedContext: 131_072,
       thinking: kind === "decoder",
-      capabilities: kind === "decoder" && !name.includes("no-tools") ? ["text", "tools"] : ["text"],
+      capabilities: abilities(name),
       // As they come from files: single precision, and null for what a file does not say.
       defaults: { temperature: 1, topK: 64, topP: 0.949999988079071, minP: null as unknown as number },
       ...(settings().system === undefined ? {} : { system: settings().system }),
@@ -114,6 +115,12 @@ function describe(source: ModelSource): FitReport {
 
 /** Models take images and audio, but for those that are called otherwise. */
 const sees = (name: string) => kindOf(name) === "decoder" && !name.includes("text-only");
+
+function abilities(name: string): Capability[] {
+  if (kindOf(name) !== "decoder") return ["text"];
+  const encoders = sees(name) ? (["images", ...(name.includes("no-audio") ? [] : ["audio" as const])] as const) : [];
+  return ["text", ...encoders, ...(name.includes("no-tools") ? [] : ["tools" as const])];
+}
 
 /** Sampling settings that the real engine refuses. */
 function refuse({ temperature, topP, minP, maxTokens }: GenerateOptions): void {

@@ -7,7 +7,7 @@ import { GOLDENS } from "../client/goldens.ts";
 import { barriers, change, DEMO, expect, PHONE, say, start, test } from "./fixture.ts";
 
 const PICTURE = join(GOLDENS, "demo/picture-1.png");
-const SERVED = [...DEMO, { name: "text-only:1", size: 3_000_000 }];
+const SERVED = [...DEMO, { name: "text-only:1", size: 3_000_000 }, { name: "no-audio:1", size: 3_000_000 }];
 test.use({ fake: { served: SERVED } });
 
 const message = (app: Page) => app.getByRole("textbox", { name: "Message", exact: true });
@@ -41,7 +41,14 @@ test.describe("attachments", () => {
     // What follows does not bring it back.
     await say(app, "And now?");
     await expect(app.getByRole("article").last()).toContainText("You said: And now?");
-    expect(await app.evaluate(() => JSON.stringify(window.fake?.asked?.messages))).not.toContain("image");
+    const asked = () => app.evaluate(() => JSON.stringify(window.fake?.asked?.messages));
+    expect(await asked()).not.toContain("image");
+    // What is attached after it does count.
+    await attach(app);
+    await change(app, { badMedia: null });
+    await say(app, "And this one?");
+    await expect(app.getByRole("article").last()).toContainText("You said: [image] And this one?");
+    expect((await asked())?.match(/"type":"image"/gu)).toHaveLength(1);
   });
 
   test("they are seen and removed while a message is edited", async ({ app }) => {
@@ -83,6 +90,18 @@ test.describe("attachments", () => {
     await app.getByRole("menuitem", { name: "Unload" }).click();
     await attach(app);
     await expect(app.getByRole("button", { name: "Remove picture-1.png" })).toBeVisible();
+  });
+
+  test("a model that hears nothing takes images, and offers no recording", async ({ app }) => {
+    await load(app, "no-audio:1");
+    await expect(app.getByRole("button", { name: "Attach images, video or documents" })).toBeVisible();
+    await expect(app.getByRole("button", { name: "Take a photo" })).toBeVisible();
+    await expect(app.getByRole("button", { name: "Record audio" })).toHaveCount(0);
+    const files = app.getByLabel("Images and video, or documents");
+    await files.setInputFiles([PICTURE, join(GOLDENS, "demo/digit-1-rms.wav")]);
+    await expect(app.getByText("no-audio:1 does not support audio.")).toBeVisible();
+    await say(app, "What is this?");
+    await expect(app.getByRole("article").last()).toContainText("You said: [image] What is this?");
   });
 
   test("an image that cannot be decoded is refused when it is attached", async ({ app }) => {

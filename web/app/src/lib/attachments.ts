@@ -1,6 +1,6 @@
 // Images, audio, video and documents of messages. Their bytes are in a store of their own: what lists or searches turns must not read them.
 
-import type { ContentPart, ImageTokens } from "rullama";
+import type { ContentPart, ImageTokens, ModelInfo } from "rullama";
 import { t } from "../text/index.svelte.js";
 import { AttachmentError, documentText, isDocument, MOST_BYTES } from "./document-text.js";
 
@@ -13,8 +13,20 @@ export interface Attachment {
   name: string;
 }
 
+export type Kinds = ReadonlySet<Attachment["kind"]>;
+
+/** What can be attached where nobody knows yet what the model takes, and to models without encoders. */
+export const ALL_KINDS: Kinds = new Set(["image", "audio", "video", "document"]);
+export const DOCUMENTS: Kinds = new Set(["document"]);
+
+/** What a model with encoders takes. Of those in a file of their own, the model's file says nothing: Gemma 3's have no audio. */
+export function kindsFor({ architecture, capabilities = [] }: Pick<ModelInfo, "architecture" | "capabilities">): Kinds {
+  const audio = capabilities.includes("images") ? capabilities.includes("audio") : architecture !== "gemma3";
+  return audio ? ALL_KINDS : new Set(["image", "video", "document"]);
+}
+
 /** Whether an attachment is read by the model's encoders; the text of a document is not. */
-export const isMedia = ({ kind }: Attachment): boolean => kind !== "document";
+export const isMedia = ({ kind }: Pick<Attachment, "kind">): boolean => kind !== "document";
 
 /** An attachment with its bytes. */
 export interface Attached extends Attachment {

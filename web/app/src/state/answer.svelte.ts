@@ -76,6 +76,8 @@ export interface Job {
   begun?: number;
 }
 
+const mediaOf = (path: readonly Turn[]): Attachment[] => path.flatMap((one) => (one.attachments ?? []).filter(isMedia));
+
 /** Fetched with the first document. */
 const documents = () => import("./documents.svelte.js");
 
@@ -272,12 +274,11 @@ class Answer {
       const leftOut = wish.leaveOut ? await wish.leaveOut(path) : ((continued ?? before)?.leftOut ?? 0);
       if (leftOut > 0) turn.leftOut = leftOut;
       const shown = path.slice(leftOut);
-      const attached = shown.some(({ attachments = [] }) => attachments.some(isMedia));
-      if (attached && (wish.withoutMedia || before?.mediaLeftOut || (!by && model.media === "none")))
-        turn.mediaLeftOut = true;
+      const media = this.#mediaFor(shown, wish);
+      if (media.length === 0 && mediaOf(shown).length > 0) turn.mediaLeftOut = true;
       notices.speak(t("spoken.answering"));
       const system = history.system ?? (settings.system || api.info.system);
-      const blobs = turn.mediaLeftOut ? new Map<string, Blob>() : await this.#blobs(shown);
+      const blobs = await this.#blobs(media);
       const material = await this.#documents(job, turn, shown, system, signal);
       const messages = toMessages($state.snapshot(shown) as Turn[], {
         system,
@@ -328,10 +329,17 @@ class Answer {
     return { documents: material.documents, excerpts: excerptsBlock(material.sources) };
   }
 
-  /** The bytes of what is attached to turns. */
-  async #blobs(path: readonly Turn[]): Promise<Map<string, Blob>> {
+  /** The images, audio and video that the model is shown: not those that an earlier answer was written without. */
+  #mediaFor(path: readonly Turn[], { withoutMedia, continued, by }: Wish): Attachment[] {
+    if (withoutMedia || continued?.mediaLeftOut) return [];
+    const media = mediaOf(path.slice(path.findLastIndex((one) => one.mediaLeftOut) + 1));
+    return by || media.some(({ kind }) => model.kinds.has(kind)) ? media : [];
+  }
+
+  /** The bytes of attachments. */
+  async #blobs(list: readonly Attachment[]): Promise<Map<string, Blob>> {
     const blobs = new Map<string, Blob>();
-    for (const { id, name } of path.flatMap((turn) => turn.attachments ?? []).filter(isMedia)) {
+    for (const { id, name } of list) {
       const blob = await chats().blob(id);
       if (!blob) throw Object.assign(new Error(t("attach.lost", { name })), { code: "bad_media" });
       blobs.set(id, blob);

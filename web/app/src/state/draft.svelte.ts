@@ -54,8 +54,12 @@ class Drafts {
   async add(files: Iterable<File>): Promise<void> {
     const { key } = this;
     const given = [...files];
-    const all = given.filter((file) => model.media !== "none" || kindOf(file) === "document");
-    if (all.length < given.length) notices.show(t("attach.unsupported", { model: model.choice?.name ?? "" }));
+    const { kinds } = model;
+    const all = given.filter((file) => kinds.has(kindOf(file) ?? "document"));
+    if (all.length < given.length) {
+      const values = { model: model.choice?.name ?? "" };
+      notices.show(t(kinds.has("image") ? "attach.noAudio" : "attach.unsupported", values));
+    }
     for (const file of all) {
       this.reading = file.name;
       try {
@@ -122,5 +126,5 @@ export function attachable(files: Iterable<File>): File[] {
 
 /** Images, audio and video among files. */
 export function media(files: Iterable<File>): File[] {
-  return attachable(files).filter((file) => isMedia({ id: "", name: "", kind: kindOf(file) ?? "document" }));
+  return attachable(files).filter((file) => isMedia({ kind: kindOf(file) ?? "document" }));
 }

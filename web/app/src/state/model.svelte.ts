@@ -1,6 +1,7 @@
 // The model on the GPU: one at a time. Loading, cancelling, losing and reloading it.
 
-import type { FitReport, LoadOptions, ModelApi, ModelInfo, ModelSource, Progress } from "rullama";
+import type { FitReport, LoadOptions, ModelApi, ModelInfo, ModelSource, Progress, StoredModel } from "rullama";
+import { ALL_KINDS, DOCUMENTS, kindsFor, type Kinds } from "../lib/attachments.js";
 import { codeOf, describe, type Failure } from "../lib/failures.js";
 import { holdLoaded } from "../lib/loaded-lock.js";
 import { engine } from "./engine.svelte.js";
@@ -24,10 +25,12 @@ class Model {
   progress = $state.raw<Progress>();
   loading = $state(false);
   failure = $state.raw<Failure>();
-  /** Whether it takes images, audio and video; unknown until its file was looked at. */
-  media = $state<"some" | "none" | "unknown">("unknown");
+  /** What can be attached to messages; everything until its file was looked at. */
+  kinds = $state.raw<Kinds>(ALL_KINDS);
   /** Called before the model goes away: those who use it stop. */
   leaving: () => void = () => {};
+  /** Called when it is back after the GPU was lost in the background. */
+  regained: () => void = () => {};
   #abort: AbortController | undefined;
   #release = () => {};
 
@@ -100,11 +103,7 @@ class Model {
     this.info = api.info;
     this.#release = holdLoaded();
     void this.#lookForEncoders(api, choice);
-    const { source, name } = choice;
-    if (typeof source === "string") {
-      const encoders = typeof choice.projector?.source === "string" ? { projector: choice.projector.source } : {};
-      change({ lastModel: { source, name, ...encoders } });
-    }
+    remember(choice);
     void api.lost.then((error) => {
       if (this.api === api) this.drop(error);
     });
@@ -117,10 +116,18 @@ class Model {
 
   /** Vision and audio encoders are loaded when they are needed; what the file says of them tells whether there are any. */
   async #lookForEncoders(api: ModelApi, choice: Choice): Promise<void> {
-    this.media = api.info.kind === "decoder" ? "unknown" : "none";
-    if (this.media === "none") return;
+    this.kinds = api.info.kind === "decoder" ? ALL_KINDS : DOCUMENTS;
+    if (this.kinds === DOCUMENTS) return;
     const report = await this.inspect(choice).catch(() => undefined);
-    if (this.api === api && report) this.media = report.memory.encoders ? "some" : "none";
+    if (this.api === api && report) this.kinds = report.memory.encoders ? kindsFor(report.info) : DOCUMENTS;
+  }
+
+  /** The files of a model were copied into this browser's storage: from now on it is loaded by their names. */
+  renamed(choice: Choice, kept: Choice): void {
+    void keepStored();
+    if (this.choice !== choice) return;
+    this.choice = kept;
+    if (this.api) remember(kept);
   }
 
   #failed(error: unknown): void {
@@ -137,7 +144,8 @@ class Model {
     const changed = () => {
       if (document.visibilityState !== "visible" || !this.#lostInBackground) return;
       this.#lostInBackground = false;
-      if (this.failure?.code === "device_lost" && !this.loading) void this.reload();
+      if (this.failure?.code !== "device_lost" || this.loading) return;
+      void this.reload().then((back) => back && this.regained());
     };
     document.addEventListener("visibilitychange", changed);
     return () => document.removeEventListener("visibilitychange", changed);
@@ -150,7 +158,7 @@ class Model {
     this.#release();
     this.api = undefined;
     this.info = undefined;
-    this.media = "unknown";
+    this.kinds = ALL_KINDS;
     this.failure = describe(error);
     void api?.free().catch(() => {});
   }
@@ -171,7 +179,7 @@ class Model {
     this.#release();
     this.api = undefined;
     this.info = undefined;
-    this.media = "unknown";
+    this.kinds = ALL_KINDS;
     // A device that is gone has freed everything already.
     await api?.free().catch(() => {});
   }
@@ -182,6 +190,21 @@ class Model {
     return engine().inspect(source, { context, cache, draft: draftOf(choice), projector: projector?.source, signal });
   }
 }
+
+/** Keeps in mind what to load when the app starts again; a file must be picked again. */
+function remember({ source, name, projector }: Choice): void {
+  if (typeof source !== "string") return;
+  const encoders = typeof projector?.source === "string" ? { projector: projector.source } : {};
+  change({ lastModel: { source, name, ...encoders } });
+}
+
+/** A stored model as it is loaded: copies of picked files are known by their names alone. */
+export function choiceOf({ source, name, names }: StoredModel): Choice {
+  return { source: isCopy({ source }) ? (names[0] ?? name) : source, name };
+}
+
+/** Whether a stored model is a copy of a file that was picked. */
+export const isCopy = ({ source }: Pick<StoredModel, "source">): boolean => source.startsWith("file:");
 
 /** The model that was used last, as it was loaded. */
 export function lastChoice(): Choice | undefined {

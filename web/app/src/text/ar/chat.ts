@@ -43,7 +43,9 @@ export const chat: Translation<typeof source> = {
   "attach.list": "المرفقات",
   "attach.enlarge": "تكبير {name}",
   "attach.input": "صور وصوت وفيديو أو مستندات",
+  "attach.inputImages": "صور وفيديو أو مستندات",
   "attach.label": "إرفاق صور أو صوت أو فيديو أو مستندات",
+  "attach.labelImages": "إرفاق صور أو فيديو أو مستندات",
   "attach.short": "إرفاق",
   "attach.photo": "صورة",
   "attach.takePhoto": "التقاط صورة",
@@ -64,6 +66,7 @@ export const chat: Translation<typeof source> = {
   "attach.undecodable": "تعذّر فك ترميز {name}. قد يكون تالفًا، أو لا يدعم هذا المتصفح صيغته.",
   "attach.unsupported": "لا يدعم {model} الصور أو الصوت أو الفيديو.",
   "attach.lost": "لم يعد {name} موجودًا في المتصفح.",
+  "attach.noAudio": "لا يدعم {model} الصوت.",
   "system.title": "موجّه النظام",
   "system.help":
     "تعليمات يتلقاها النموذج قبل هذه المحادثة. اتركه فارغًا لعدم استخدام أي تعليمات، ولا حتى تعليمات النموذج الافتراضية. يُضبط الافتراضي لكل المحادثات في الإعدادات.",

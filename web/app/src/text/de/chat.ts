@@ -43,7 +43,9 @@ export const chat: Translation<typeof source> = {
   "attach.list": "Anhänge",
   "attach.enlarge": "{name} vergrößern",
   "attach.input": "Bilder, Audio und Video oder Dokumente",
+  "attach.inputImages": "Bilder und Video oder Dokumente",
   "attach.label": "Bilder, Audio, Video oder Dokumente anhängen",
+  "attach.labelImages": "Bilder, Video oder Dokumente anhängen",
   "attach.short": "Anhängen",
   "attach.photo": "Foto",
   "attach.takePhoto": "Foto aufnehmen",
@@ -67,6 +69,7 @@ export const chat: Translation<typeof source> = {
     "{name} konnte nicht dekodiert werden. Die Datei ist beschädigt, oder dieser Browser unterstützt ihr Format nicht.",
   "attach.unsupported": "{model} unterstützt keine Bilder, kein Audio und kein Video.",
   "attach.lost": "Der Browser hat {name} nicht mehr.",
+  "attach.noAudio": "{model} unterstützt kein Audio.",
   "system.title": "System-Prompt",
   "system.help":
     "Anweisungen, die das Modell vor diesem Chat erhält. Lass das Feld leer, um keine zu verwenden, auch nicht die des Modells. Den Standard für alle Chats legst du in den Einstellungen fest.",

@@ -41,7 +41,9 @@ export const chat = {
   "attach.list": "Attachments",
   "attach.enlarge": "Enlarge {name}",
   "attach.input": "Images, audio and video, or documents",
+  "attach.inputImages": "Images and video, or documents",
   "attach.label": "Attach images, audio, video or documents",
+  "attach.labelImages": "Attach images, video or documents",
   "attach.short": "Attach",
   "attach.photo": "Photo",
   "attach.takePhoto": "Take a photo",
@@ -62,6 +64,7 @@ export const chat = {
   "attach.undecodable": "{name} could not be decoded. It may be corrupt, or this browser does not support its format.",
   "attach.unsupported": "{model} does not support images, audio or video.",
   "attach.lost": "The browser no longer has {name}.",
+  "attach.noAudio": "{model} does not support audio.",
   "system.title": "System prompt",
   "system.help":
     "Instructions the model gets before this chat. Leave it empty to use none, not even the model's default. Set the default for all chats in Settings.",

@@ -43,7 +43,9 @@ export const chat: Translation<typeof source> = {
   "attach.list": "添付ファイル",
   "attach.enlarge": "{name} を拡大",
   "attach.input": "画像、音声、動画、文書",
+  "attach.inputImages": "画像、動画、文書",
   "attach.label": "画像、音声、動画、文書を添付",
+  "attach.labelImages": "画像、動画、文書を添付",
   "attach.short": "添付",
   "attach.photo": "写真",
   "attach.takePhoto": "写真を撮る",
@@ -65,6 +67,7 @@ export const chat: Translation<typeof source> = {
   "attach.undecodable": "{name} をデコードできませんでした。破損しているか、このブラウザーが形式に対応していません。",
   "attach.unsupported": "{model} は画像、音声、動画に対応していません。",
   "attach.lost": "{name} はブラウザーに残っていません。",
+  "attach.noAudio": "{model} は音声に対応していません。",
   "system.title": "システムプロンプト",
   "system.help":
     "このチャットの前にモデルに与える指示です。空にすると、モデルの既定も含めて何も使いません。すべてのチャットの既定値は設定で変更できます。",
