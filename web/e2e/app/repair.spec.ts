@@ -358,6 +358,13 @@ test.describe("on a phone", () => {
     await expect(message(app)).toHaveValue("one\ntwo");
     await app.getByRole("button", { name: "Send" }).click();
     await expect(app.getByRole("article").first()).toContainText("one\ntwo");
+    // The same while a message is edited.
+    await app.getByRole("button", { name: "Edit message" }).click();
+    const field = app.getByRole("textbox", { name: "Edit your message" });
+    await field.press("Enter");
+    await field.pressSequentially("three");
+    await app.getByRole("button", { name: "Save & resend" }).click();
+    await expect(app.getByRole("article").first()).toContainText("one\ntwo\nthree");
   });
 });
 

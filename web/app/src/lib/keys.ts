@@ -5,3 +5,12 @@
 export function composing({ isComposing, keyCode }: Pick<KeyboardEvent, "isComposing" | "keyCode">): boolean {
   return isComposing || keyCode === 229;
 }
+
+/** Keyboards on glass have one Enter key, which people need for new lines. */
+export const onGlass = (): boolean => matchMedia("(pointer: coarse)").matches;
+
+/** Whether a key sends what is in a field, rather than begin a new line. */
+export function sends(event: KeyboardEvent): boolean {
+  if (event.key !== "Enter" || composing(event)) return false;
+  return event.ctrlKey || event.metaKey || !(event.shiftKey || onGlass());
+}
