@@ -381,7 +381,7 @@ test("what fails on export is said", async ({ app }) => {
   await expect(app.getByText("Export failed: The quota has been exceeded.")).toBeVisible();
 });
 
-test("a GPU that was lost in the background comes back with the user", async ({ app }) => {
+test("a GPU that was lost in the background comes back with the user, and the answer goes on", async ({ app }) => {
   await start(app);
   const see = (state: DocumentVisibilityState) =>
     app.evaluate((given) => {
@@ -394,9 +394,11 @@ test("a GPU that was lost in the background comes back with the user", async ({ 
   await see("hidden");
   await expect(app.getByRole("group", { name: en["failure.device_lost.title"] })).toBeVisible();
   expect(await app.evaluate(() => window.fake?.loads)).toBe(1);
+  await change(app, { word: 2 });
   await see("visible");
   await expect.poll(() => app.evaluate(() => window.fake?.loads)).toBe(2);
-  await change(app, { word: 2 });
+  await expect(app.getByRole("article").last()).toContainText("You said: Hello");
+  await expect(app.getByRole("article")).toHaveCount(2);
   await say(app, "Are you back?");
   await expect(app.getByRole("article").last()).toContainText("You said: Are you back?");
 });

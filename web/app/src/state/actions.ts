@@ -27,7 +27,7 @@ export async function perform(action: Action, turn?: Turn, retry?: () => unknown
     case "reload_model":
       if (model.api !== undefined || (await model.reload())) {
         // What was written before the model was lost is not written again.
-        if (turn) await (answer.continues(turn) ? answer.continue(turn) : answer.again(turn));
+        if (turn) await answer.resume(turn);
       } else if (!model.failure && !model.choice) go("models");
       return;
     case "answer_without_oldest":

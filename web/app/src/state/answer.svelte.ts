@@ -90,6 +90,10 @@ class Answer {
   constructor() {
     // An answer would keep the old model until it ends.
     model.leaving = () => this.#stop(this.jobs);
+    model.regained = () => {
+      const last = chats().path.at(-1);
+      if (last?.failure === "device_lost") void this.resume(last);
+    };
   }
 
   get busy(): boolean {
@@ -204,6 +208,11 @@ class Answer {
     if (asked && this.continues(turn)) await this.#to(asked, { continued: turn });
   }
 
+  /** Goes on with an answer that failed, or answers again where nothing was written. */
+  resume(turn: Turn): Promise<void> {
+    return this.continues(turn) ? this.continue(turn) : this.again(turn);
+  }
+
   /** Answers a message again by another model or adapter; gives the new answer's turn as soon as it is there. */
   compare(asked: Turn, by: Answerer): Promise<Turn | undefined> {
     return new Promise((resolve) => void this.#to(asked, { by }, resolve).then(() => resolve(undefined)));
@@ -291,12 +300,15 @@ class Answer {
         messages.push({ role: "assistant", content: turn.content, prefix: true });
       }
       // Tools are chosen for the loaded model.
-      if (!by && tools.served(turn.conversation).length > 0) job.phase = "tools";
+      if (!by && tools.served(turn.conversation).length > 0) {
+        job.phase = "tools";
+        job.begun ??= performance.now();
+      }
       const offered = by ? {} : await tools.options(turn, shown, signal);
       const options = { ...this.#options(api, wish, signal), ...offered };
       job.phase = blobs.size > 0 ? "media" : "reading";
       turn.settings = this.#settings(api, wish);
-      job.begun = performance.now();
+      job.begun ??= performance.now();
       await this.#follow(job, turn, api.chat(messages, options), continued !== undefined);
     } catch (error) {
       await this.#failed(turn, error, path, by !== undefined);
