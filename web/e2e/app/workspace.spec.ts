@@ -29,7 +29,7 @@ test("chats are put into folders, which are renamed and deleted without them", a
   await app.getByRole("button", { name: "New folder" }).click();
   await dialog.getByLabel("Folder name").fill(" Work ");
   await dialog.getByRole("button", { name: "Create" }).click();
-  await expect(dialog.getByText("There already is a folder with this name.")).toBeVisible();
+  await expect(dialog.getByText("A folder with this name already exists.")).toBeVisible();
   await dialog.getByRole("button", { name: "Cancel" }).click();
   await app.getByRole("button", { name: "Options for folder “Work”" }).click();
   await dialog.getByLabel("Folder name").fill("Home");
@@ -151,6 +151,26 @@ test.describe("two models", () => {
       await expect(app.getByText("1 of 2")).toBeVisible();
       await expect(app.getByRole("article").last()).toContainText("Short.");
     });
+  });
+
+  test("a comparison ends where another one begins, and with its chat", async ({ app }) => {
+    await start(app);
+    const compare = async (text: string) => {
+      await app.getByRole("button", { name: "New chat" }).click();
+      await say(app, text);
+      await app.getByRole("button", { name: "Compare with another model" }).click();
+      await app.getByRole("dialog").getByRole("button", { name: "Compare" }).click();
+      await expect(app.getByRole("region", { name: "other:latest" })).toContainText("A longer answer.");
+    };
+    await compare("One");
+    await compare("Two");
+    await app.getByRole("link", { name: "One" }).click();
+    await expect(app.getByRole("group", { name: "Answers side by side" })).toHaveCount(0);
+    await expect(app.getByText("2 of 2")).toBeVisible();
+    await app.getByRole("button", { name: "Options for “Two”" }).click();
+    await app.getByRole("button", { name: "Delete" }).click();
+    await compare("Three");
+    await expect(app.getByRole("button", { name: "Model: demo:latest" })).toBeVisible();
   });
 
   test("a second model that cannot be loaded leaves the first answer", async ({ app }) => {

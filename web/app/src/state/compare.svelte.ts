@@ -32,7 +32,7 @@ class Compare {
   progress = $state.raw<Progress>();
   /** The second model, where both are on the GPU. */
   #api: ModelApi | undefined;
-  #stop: AbortController | undefined;
+  #stop = new AbortController();
 
   /** The two answers of the conversation that is shown. */
   get shown(): Pair | undefined {
@@ -41,42 +41,46 @@ class Compare {
 
   async start(first: Turn, rival: Rival): Promise<void> {
     const asked = chats().turns[first.parent ?? ""];
-    if (!asked || !model.api || this.pair) return;
+    if (!asked || !model.api) return;
+    await this.end();
     const name = "choice" in rival ? rival.choice.name : (adapters.nameWith(rival.adapter) ?? "");
     const { conversation } = first;
+    const { signal } = (this.#stop = new AbortController());
     this.pair = { conversation, first: first.id, rival, name, before: model.choice, swapped: false };
     try {
-      const by = await this.#answerer(rival, name);
-      const second = by && this.pair ? await answer.compare(asked, by) : undefined;
-      if (second && this.pair) this.pair = { ...this.pair, second: second.id };
+      const by = await this.#answerer(rival, name, signal);
+      const second = by && !signal.aborted ? await answer.compare(asked, by) : undefined;
+      if (signal.aborted || !this.pair) return;
+      if (second) this.pair = { ...this.pair, second: second.id };
       else await this.keep(first);
     } catch (error) {
+      if (signal.aborted) return;
       notices.show(t("compare.failed", { reason: titleOf(describe(error)) }));
       await this.keep(first);
     }
   }
 
-  async #answerer(rival: Rival, name: string): Promise<Answerer | undefined> {
+  async #answerer(rival: Rival, name: string, signal: AbortSignal): Promise<Answerer | undefined> {
     if ("adapter" in rival) {
       const list = rival.adapter ? [{ id: rival.adapter.id, weight: 1 }] : [];
       return model.api && { api: model.api, name, adapters: list };
     }
-    const api = (rival.together && (await this.#beside(rival.choice))) || (await this.#instead(rival.choice));
+    const beside = rival.together ? await this.#beside(rival.choice, signal) : undefined;
+    const api = beside ?? (await this.#instead(rival.choice, signal));
     return api && { api, name, adapters: [] };
   }
 
   /** Loads the second model beside the first one; undefined where there is no room for it. */
-  async #beside(choice: Choice): Promise<ModelApi | undefined> {
-    this.#stop = new AbortController();
+  async #beside(choice: Choice, signal: AbortSignal): Promise<ModelApi | undefined> {
     const onProgress = (progress: Progress) => (this.progress = progress);
     try {
-      const api = await model.loadBeside(choice, { signal: this.#stop.signal, onProgress });
+      const api = await model.loadBeside(choice, { signal, onProgress });
       // The first answer was kept while this was loading.
-      if (!this.pair) return void (await api.free());
+      if (signal.aborted) return void (await api.free());
       return (this.#api = api);
     } catch (error) {
       const code = codeOf(error);
-      if (!this.pair || code === "out_of_memory" || code === "does_not_fit") return undefined;
+      if (signal.aborted || code === "out_of_memory" || code === "does_not_fit") return undefined;
       throw error;
     } finally {
       this.progress = undefined;
@@ -84,8 +88,8 @@ class Compare {
   }
 
   /** Loads the second model in the first one's place. */
-  async #instead(choice: Choice): Promise<ModelApi | undefined> {
-    if (!this.pair) return undefined;
+  async #instead(choice: Choice, signal: AbortSignal): Promise<ModelApi | undefined> {
+    if (!this.pair || signal.aborted) return undefined;
     this.pair = { ...this.pair, swapped: true };
     if (await model.load(choice)) return model.api;
     const { failure } = model;
@@ -93,17 +97,22 @@ class Compare {
     return undefined;
   }
 
+  /** Ends what is compared in a conversation, or in any: both answers stay, and the model that was there. */
+  async end(conversation = this.pair?.conversation): Promise<void> {
+    if (conversation === this.pair?.conversation) await this.keep();
+  }
+
   /** Goes on with one of the answers, and with the model or adapter that gave it. */
-  async keep(turn: Turn): Promise<void> {
+  async keep(turn?: Turn): Promise<void> {
     const { pair } = this;
     if (!pair) return;
-    this.#stop?.abort();
+    this.#stop.abort();
     answer.stop(pair.conversation);
     this.pair = undefined;
     const api = this.#api;
     this.#api = undefined;
-    await chats().choose(turn);
-    const second = turn.id === pair.second;
+    if (turn) await chats().choose(turn);
+    const second = turn !== undefined && turn.id === pair.second;
     const { rival, before, swapped } = pair;
     if ("adapter" in rival) {
       if (second) adapters.choose(rival.adapter?.id);

@@ -3,6 +3,7 @@
 import { t } from "../text/index.svelte.js";
 import { answer } from "./answer.svelte.js";
 import { chats, UNDO_MS } from "./chats.svelte.js";
+import { compare } from "./compare.svelte.js";
 import { draft } from "./draft.svelte.js";
 import { notices } from "./notices.svelte.js";
 import { go, route } from "./route.svelte.js";
@@ -15,6 +16,7 @@ export async function removeChats(ids: readonly string[]): Promise<void> {
   const { page, id: shown } = route.current;
   for (const id of ids) {
     answer.stop(id);
+    await compare.end(id);
     await chats().remove(id);
   }
   if (page === "chat" && shown !== undefined && ids.includes(shown)) go("chat");

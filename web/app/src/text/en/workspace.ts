@@ -22,7 +22,7 @@ export const workspace = {
   "folders.folder": "Folder",
   "folders.none": "No folder",
   "folders.empty": "No chats in this folder.",
-  "folders.exists": "There already is a folder with this name.",
+  "folders.exists": "A folder with this name already exists.",
   "prompts.title": "Saved prompts",
   "prompts.help": "Messages you use often. Type / in an empty message to insert one.",
   "prompts.none": "No saved prompts yet.",
