@@ -387,7 +387,11 @@ class FakeEngine implements EngineApi {
         eta: (memory.weights - loaded) / 90e6,
       });
     }
-    if (typeof source === "string" && options.keep !== false && !stored().some((model) => model.source === source)) {
+    if (
+      typeof source === "string" &&
+      options.keep !== false &&
+      !stored().some((model) => model.source === source || model.names.includes(source))
+    ) {
       store([
         ...stored(),
         {
@@ -438,8 +442,22 @@ class FakeEngine implements EngineApi {
   /** The browser decides, as with the real one: nothing is granted here. */
   persist = () => navigator.storage.persist();
 
-  keepFile(): Promise<never> {
-    return Promise.reject(new FakeError("storage"));
+  async keepFile(
+    file: Blob | FileSystemFileHandle,
+    options: { onProgress?: (done: number, total: number) => void; signal?: AbortSignal } = {},
+  ): Promise<StoredModel> {
+    const { size: bytes = 0, name } = file as File;
+    if (bytes > (settings().quota ?? Infinity)) throw new FakeError("quota");
+    for (let step = 1; step <= 4; step++) {
+      await pause(settings().loadStep ?? 5);
+      if (options.signal?.aborted) throw new FakeError("cancelled");
+      options.onProgress?.((bytes * step) / 4, bytes);
+    }
+    const times = { added: Date.now(), used: Date.now() };
+    const source = `file:${name}`;
+    const kept = { id: source, name, names: [name], source, bytes, have: bytes, complete: true, ...times };
+    store([...stored().filter(({ id }) => id !== source), kept]);
+    return kept;
   }
 
   async remove(id: string) {

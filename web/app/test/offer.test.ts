@@ -1,3 +1,4 @@
+import { types } from "node:util";
 import { expect, it, vi } from "vitest";
 
 // A browser whose engine takes every file for a model, but those named like projectors.
@@ -23,6 +24,8 @@ it("offers all parts of a split model together, with their projector", async () 
     name: one.name,
     projector: { source: projector, name: projector.name },
   });
+  // What a proxy stands for could not be sent to the engine's worker.
+  expect(types.isProxy(picked.choice?.source)).toBe(false);
   await offer([file("a.gguf"), file("b.gguf")]);
   expect(picked.choice).toMatchObject({ name: "a.gguf", source: expect.any(File) });
 });

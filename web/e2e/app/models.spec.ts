@@ -74,6 +74,40 @@ test("a file dropped anywhere is offered", async ({ app }) => {
   await expect(app.getByRole("region", { name: "dropped.gguf" })).toContainText("Fits this GPU");
 });
 
+test("a picked file is copied where that is wanted, and loads again without it", async ({ app }) => {
+  await app.getByRole("link", { name: "Models" }).click();
+  const file = (name: string) => ({ name, mimeType: "", buffer: Buffer.from("GGUF") });
+  const names = ["my-00001-of-00002.gguf", "my-00002-of-00002.gguf", "mmproj.gguf"];
+  await app.getByLabel("Open GGUF file").setInputFiles(names.map(file));
+  await app.getByLabel("Keep a copy in this browser (12 byte)").check();
+  expect(await barriers(app)).toEqual([]);
+  await change(app, { loadStep: 300 });
+  await app.getByRole("button", { name: "Load", exact: true }).click();
+  await app.getByRole("textbox", { name: "Message" }).waitFor();
+  await app.getByRole("link", { name: "Storage" }).click();
+  await expect(app.getByRole("progressbar", { name: `Copying ${names[0]}` })).toBeVisible();
+  await expect(app.getByText(`${names[0]} is now stored in this browser.`)).toBeVisible();
+  await expect(app.getByText("copied from this device")).toHaveCount(3);
+  // The menu offers models, and neither their parts nor encoders.
+  await app.getByRole("button", { name: `Model: ${names[0]}` }).click();
+  await expect(app.getByRole("menuitemradio", { name: /my-/u })).toHaveCount(1);
+  await expect(app.getByRole("menuitemradio", { name: /mmproj/u })).toHaveCount(0);
+  await app.reload();
+  await app.getByRole("link", { name: "Models" }).click();
+  await expect(app.getByRole("region", { name: "Loaded model" })).toContainText(names[0]!);
+  expect(await app.evaluate(() => window.fake?.loadedWith?.projector)).toBe("mmproj.gguf");
+});
+
+test("a copy that finds no room says so, and the model stays", async ({ app }) => {
+  await change(app, { quota: 1 });
+  await app.getByRole("link", { name: "Models" }).click();
+  await app.getByLabel("Open GGUF file").setInputFiles({ name: "my.gguf", mimeType: "", buffer: Buffer.from("GGUF") });
+  await app.getByLabel("Keep a copy in this browser").check();
+  await app.getByRole("button", { name: "Load", exact: true }).click();
+  await expect(app.getByText("my.gguf could not be copied: Not enough browser storage for this model.")).toBeVisible();
+  await expect(app.getByText("my.gguf runs on this device.")).toBeVisible();
+});
+
 test("a projector goes with its model, whichever came first", async ({ app }) => {
   await app.getByRole("link", { name: "Models" }).click();
   const file = (name: string) => ({ name, mimeType: "", buffer: Buffer.from("GGUF") });

@@ -1,14 +1,20 @@
 // The models there are to choose from: those a server offers and those this browser keeps.
 
-import type { ServedModel, StorageReport } from "rullama";
+import type { ServedModel, StorageReport, StoredModel } from "rullama";
 import { describe, type Failure } from "../lib/failures.js";
+import { isLaterPart, isProjector } from "../lib/hugging-face.js";
 import { isDemo } from "../lib/known-models.js";
 import { embedder } from "./embedder.svelte.js";
 import { engine } from "./engine.svelte.js";
 import { model, type Choice } from "./model.svelte.js";
 
 /** A file or address that was picked but not loaded yet. */
-export const picked = $state<{ choice?: Choice }>({});
+class Picked {
+  // Raw: files in a proxied list could not be sent to the engine's worker.
+  choice = $state.raw<Choice>();
+}
+
+export const picked = new Picked();
 
 class Catalogue {
   served = $state.raw<ServedModel[]>();
@@ -43,6 +49,11 @@ class Catalogue {
   /** The demonstration model, where the server has one. */
   get demo(): ServedModel | undefined {
     return this.served?.find((one) => isDemo(one.name) && !one.error);
+  }
+
+  /** What is stored and can be loaded: neither encoders in files of their own nor the later parts of a split model. */
+  get stored(): StoredModel[] {
+    return (this.storage?.models ?? []).filter(({ name }) => !isProjector(name) && !isLaterPart(name));
   }
 
   async remove(id: string): Promise<Failure | undefined> {
