@@ -303,7 +303,7 @@ test("a message that is too long gets advice that helps", async ({ app }) => {
   await message(app).press("Enter");
   await expect(app.getByText(/This message has about 6,0\d\d tokens, but the context is set to 4,096/u)).toBeVisible();
   await change(app, { answer: "Read it." });
-  await app.getByRole("button", { name: "Reload with a 8,192-token context" }).click();
+  await app.getByRole("button", { name: "Reload with 8,192 tokens of context" }).click();
   await expect(app.getByRole("article").last()).toContainText("Read it.");
   await app.getByRole("button", { name: "New chat" }).click();
   await message(app).fill("word ".repeat(140_000).trim());

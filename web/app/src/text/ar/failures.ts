@@ -50,7 +50,7 @@ export const failures: Translation<typeof source> = {
   "failure.bad_file.text": "ليس نموذج GGUF، أو أنه تالف.",
   "failure.bad_file.action": "اختيار ملف آخر",
   "failure.unsupported_model.title": "هذا النموذج غير مدعوم",
-  "failure.unsupported_model.text": "يشغّل rullama نماذج عائلة Gemma.",
+  "failure.unsupported_model.text": "يشغّل rullama نماذج عائلات Gemma وLlama وQwen.",
   "failure.unsupported_model.action": "اختيار نموذج آخر",
   "failure.projector.title": "هذا الملف جزء من نموذج فقط",
   "failure.projector.text":

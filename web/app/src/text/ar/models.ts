@@ -2,7 +2,7 @@ import type { models as source } from "../en/models.js";
 import type { Translation } from "../catalogue.js";
 
 export const models: Translation<typeof source> = {
-  "models.lead": "نماذج GGUF من عائلة Gemma، تعمل على المعالج الرسومي لهذا الجهاز.",
+  "models.lead": "نماذج GGUF من عائلات Gemma وLlama وQwen، تعمل على المعالج الرسومي لهذا الجهاز.",
   "models.served": "على هذا الخادم",
   "models.stored": "في هذا المتصفح",
   "models.listFailed": "تعذّر عرض نماذج الخادم: {reason}.",
@@ -61,6 +61,8 @@ export const models: Translation<typeof source> = {
   "fit.fits": "يتسع له هذا المعالج الرسومي",
   "fit.tight": "قد يتسع له هذا المعالج الرسومي بالكاد",
   "fit.tooLarge": "أكبر من سعة هذا المعالج الرسومي",
+  "fit.unknownMemory": "يستهلك {size} من ذاكرة المعالج الرسومي، ولا تكشف المتصفحات كم المتاح منها.",
+  "fit.smallDevice": "يستهلك {size}، وفي هذا الجهاز نحو {total} من الذاكرة إجمالًا.",
   "fit.embedding": "نموذج تضمين: يحوّل النصوص إلى متجهات للبحث فيها حسب المعنى.",
   "fit.diffusion": "نموذج انتشار: يكتب كتلًا كاملة من النص دفعة واحدة بإزالة الضوضاء منها.",
   "fit.drafter": "نموذج مسودات: يسرّع نموذجًا آخر. اختر ذلك النموذج، ثم هذا الملف ضمن «المسودات».",
@@ -80,13 +82,13 @@ export const models: Translation<typeof source> = {
   "fit.trainedValue": "{count} رمز",
   "fit.load": "تحميل",
   "fit.loadAnyway": "التحميل على أي حال",
-  "draft.label": "المسودات",
-  "draft.own": "نموذج المسودات المرفق بالنموذج، إن وُجد",
   "keep.copy": "الاحتفاظ بنسخة في هذا المتصفح ({size}) لتحميله مجددًا دون الملف",
   "keep.copying": "جارٍ نسخ {name} إلى هذا المتصفح…",
   "keep.done": "أصبح {name} محفوظًا في هذا المتصفح.",
   "keep.failed": "تعذّر نسخ {name}: {reason}.",
   "keep.source": "نُسخ من هذا الجهاز",
+  "draft.label": "المسودات",
+  "draft.own": "نموذج المسودات المرفق بالنموذج، إن وُجد",
   "draft.ngram": "N-gram: التنبؤ من المحادثة",
   "draft.off": "متوقف",
   "draft.choose": "اختيار نموذج مسودات",

@@ -55,7 +55,7 @@ export const failures: Translation<typeof source> = {
   "failure.bad_file.text": "Sie ist kein GGUF-Modell oder beschädigt.",
   "failure.bad_file.action": "Andere Datei auswählen",
   "failure.unsupported_model.title": "Dieses Modell wird nicht unterstützt",
-  "failure.unsupported_model.text": "rullama führt Modelle der Gemma-Familie aus.",
+  "failure.unsupported_model.text": "rullama führt Modelle der Familien Gemma, Llama und Qwen aus.",
   "failure.unsupported_model.action": "Anderes Modell auswählen",
   "failure.projector.title": "Diese Datei ist nur ein Teil eines Modells",
   "failure.projector.text":

@@ -2,7 +2,7 @@ import type { models as source } from "../en/models.js";
 import type { Translation } from "../catalogue.js";
 
 export const models: Translation<typeof source> = {
-  "models.lead": "GGUF-Modelle der Gemma-Familie. Sie laufen auf der GPU dieses Geräts.",
+  "models.lead": "GGUF-Modelle der Familien Gemma, Llama und Qwen. Sie laufen auf der GPU dieses Geräts.",
   "models.served": "Auf diesem Server",
   "models.stored": "In diesem Browser",
   "models.listFailed": "Die Modelle des Servers konnten nicht aufgelistet werden: {reason}.",
@@ -64,6 +64,8 @@ export const models: Translation<typeof source> = {
   "fit.fits": "Passt auf diese GPU",
   "fit.tight": "Passt vielleicht knapp auf diese GPU",
   "fit.tooLarge": "Zu groß für diese GPU",
+  "fit.unknownMemory": "Es braucht {size} GPU-Speicher; Browser verraten nicht, wie viel es gibt.",
+  "fit.smallDevice": "Es braucht {size}, und dieses Gerät hat insgesamt etwa {total} Speicher.",
   "fit.embedding": "Ein Embedding-Modell: Es wandelt Texte in Vektoren um, um sie nach Bedeutung zu durchsuchen.",
   "fit.diffusion": "Ein Diffusionsmodell: Es schreibt ganze Textblöcke auf einmal, indem es sie entrauscht.",
   "fit.drafter":
@@ -84,13 +86,13 @@ export const models: Translation<typeof source> = {
   "fit.trainedValue": "{count} Token",
   "fit.load": "Laden",
   "fit.loadAnyway": "Trotzdem laden",
-  "draft.label": "Entwürfe",
-  "draft.own": "Das Entwurfsmodell des Modells, falls vorhanden",
   "keep.copy": "Eine Kopie in diesem Browser behalten ({size}), um es ohne die Datei wieder zu laden",
   "keep.copying": "{name} wird in diesen Browser kopiert…",
   "keep.done": "{name} ist jetzt in diesem Browser gespeichert.",
   "keep.failed": "{name} konnte nicht kopiert werden: {reason}.",
   "keep.source": "von diesem Gerät kopiert",
+  "draft.label": "Entwürfe",
+  "draft.own": "Das Entwurfsmodell des Modells, falls vorhanden",
   "draft.ngram": "N-Gramm: aus dem Chat vorhersagen",
   "draft.off": "Aus",
   "draft.choose": "Entwurfsmodell auswählen",

@@ -50,7 +50,7 @@ export const failures = {
   "failure.bad_file.text": "It is not a GGUF model, or it is corrupt.",
   "failure.bad_file.action": "Choose another file",
   "failure.unsupported_model.title": "This model is not supported",
-  "failure.unsupported_model.text": "rullama runs models of the Gemma family.",
+  "failure.unsupported_model.text": "rullama runs models of the Gemma, Llama and Qwen families.",
   "failure.unsupported_model.action": "Choose another model",
   "failure.projector.title": "This file is only part of a model",
   "failure.projector.text":
@@ -61,7 +61,7 @@ export const failures = {
     "Prompt and answer together exceed the model's context. You can leave out the oldest messages: they stay in the chat, but the model does not see them.",
   "failure.context_full.action": "Answer without the oldest messages",
   "failure.context_full.larger": "Choose a larger context",
-  "failure.context_full.enlarge": "Reload with a {context}-token context",
+  "failure.context_full.enlarge": "Reload with {context} tokens of context",
   "failure.context_full.enlargeText":
     "This message has about {needed} tokens, but the context is set to {context}. The model can use a larger one, which needs more GPU memory.",
   "failure.context_full.shorten":

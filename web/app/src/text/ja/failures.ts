@@ -52,7 +52,7 @@ export const failures: Translation<typeof source> = {
   "failure.bad_file.text": "GGUF モデルではないか、破損しています。",
   "failure.bad_file.action": "別のファイルを選択",
   "failure.unsupported_model.title": "このモデルには対応していません",
-  "failure.unsupported_model.text": "rullama は Gemma ファミリーのモデルを実行します。",
+  "failure.unsupported_model.text": "rullama は Gemma、Llama、Qwen ファミリーのモデルを実行します。",
   "failure.unsupported_model.action": "別のモデルを選択",
   "failure.projector.title": "このファイルはモデルの一部です",
   "failure.projector.text":

@@ -2,7 +2,7 @@ import type { models as source } from "../en/models.js";
 import type { Translation } from "../catalogue.js";
 
 export const models: Translation<typeof source> = {
-  "models.lead": "Gemma ファミリーの GGUF モデルです。このデバイスの GPU で動作します。",
+  "models.lead": "Gemma、Llama、Qwen ファミリーの GGUF モデルです。このデバイスの GPU で動作します。",
   "models.served": "このサーバー",
   "models.stored": "このブラウザー",
   "models.listFailed": "サーバーのモデル一覧を取得できませんでした: {reason}。",
@@ -63,6 +63,8 @@ export const models: Translation<typeof source> = {
   "fit.fits": "この GPU に収まります",
   "fit.tight": "この GPU にぎりぎり収まる可能性があります",
   "fit.tooLarge": "この GPU には大きすぎます",
+  "fit.unknownMemory": "GPU メモリを {size} 使用します。ブラウザーからは空き容量がわかりません。",
+  "fit.smallDevice": "{size} が必要ですが、このデバイスのメモリは全体で約 {total} です。",
   "fit.embedding": "埋め込みモデル: テキストをベクトルに変換し、意味で検索します。",
   "fit.diffusion": "拡散モデル: ノイズを除去しながら、テキストをブロック単位で一度に書きます。",
   "fit.drafter":
@@ -83,13 +85,13 @@ export const models: Translation<typeof source> = {
   "fit.trainedValue": "{count} トークン",
   "fit.load": "読み込む",
   "fit.loadAnyway": "それでも読み込む",
-  "draft.label": "ドラフト",
-  "draft.own": "モデル付属のドラフトモデル（ある場合）",
   "keep.copy": "このブラウザーにコピーを保存する（{size}）。次回からファイルなしで読み込めます",
   "keep.copying": "{name} をこのブラウザーにコピー中…",
   "keep.done": "{name} をこのブラウザーに保存しました。",
   "keep.failed": "{name} をコピーできませんでした: {reason}。",
   "keep.source": "このデバイスからコピー",
+  "draft.label": "ドラフト",
+  "draft.own": "モデル付属のドラフトモデル（ある場合）",
   "draft.ngram": "N グラム: チャットから予測",
   "draft.off": "オフ",
   "draft.choose": "ドラフトモデルを選択",

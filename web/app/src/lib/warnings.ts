@@ -1,0 +1,19 @@
+// Why a model may not fit, in the language of the app: the package says it in English sentences.
+
+import { t } from "../text/index.svelte.js";
+import { bytes } from "./format.js";
+
+const UNKNOWN = /^It takes ([\d.]+) GB of GPU memory; browsers do not say how much there is\.$/u;
+const SMALL = /^It takes ([\d.]+) GB, and this device has about ([\d.]+) GB of memory in all\.$/u;
+const SOFTWARE = /^No GPU found: emulated on the CPU/u;
+
+const size = (gigabytes: string | undefined) => bytes(Number(gigabytes) * 1e9);
+
+/** A warning of a fit report; one that is not known stays as it is. */
+export function warningText(warning: string): string {
+  const [, needed] = UNKNOWN.exec(warning) ?? [];
+  if (needed !== undefined) return t("fit.unknownMemory", { size: size(needed) });
+  const [, taken, total] = SMALL.exec(warning) ?? [];
+  if (taken !== undefined) return t("fit.smallDevice", { size: size(taken), total: size(total) });
+  return SOFTWARE.test(warning) ? t("device.software") : warning;
+}
