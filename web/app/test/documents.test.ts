@@ -115,6 +115,8 @@ test("documents, calls and sources are exported and imported", async () => {
       finish: "stop",
       steps: [{ content: "", calls }],
       sources: [{ name: "a.md", page: 2, text: "words", document: "d", start: 1, end: 6 }],
+      searched: "keywords",
+      edited: true,
     }),
   ];
   async function* stored() {
@@ -129,6 +131,9 @@ test("documents, calls and sources are exported and imported", async () => {
   expect(back?.turns[1]).toMatchObject({
     steps: [{ content: "", calls }],
     sources: [{ name: "a.md", page: 2, text: "words" }],
+    // Without it the sources would not be listed.
+    searched: "keywords",
+    edited: true,
   });
 });
 

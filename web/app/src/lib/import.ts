@@ -9,6 +9,7 @@ import { ImportError, Splitter, type Piece } from "./split-json.js";
 
 export { ImportError } from "./split-json.js";
 
+const SEARCHED = ["meaning", "keywords", "too_many"] as const;
 /** Characters of a folder's name. */
 const MOST_FOLDER_NAME = 100;
 
@@ -161,6 +162,9 @@ function readTurn(from: Fields, where: Place, reading: Reading): Turn {
   if (from.sources !== undefined) {
     turn.sources = list(from.sources, at(where, "sources")).map((value) => readSource(value, at(where, "sources")));
   }
+  const searched = optional(from.searched, (value, place) => oneOf(value, SEARCHED, place), at(where, "searched"));
+  if (searched !== undefined) turn.searched = searched;
+  for (const name of ["edited", "mediaLeftOut"] as const) if (from[name] === true) turn[name] = true;
   if (turn.role === "assistant") {
     const finishes = ["stop", "length", "context", "cancelled", "failed"] as const;
     turn.finish = from.finish === undefined ? "cancelled" : oneOf(from.finish, finishes, at(where, "finish"));
