@@ -136,6 +136,10 @@ test("a collection is made on the search page, used by a chat, and deleted", asy
   expect(String(await asked(app))).toContain("[1] Pasted:\nOur office is in Lisbon.");
   await app.reload();
   await app.evaluate(() => (location.hash = "#/search"));
+  await app.getByRole("button", { name: "Remove Pasted" }).click();
+  await expect(app.getByText("Removed Pasted from the collection.")).toBeVisible();
+  await app.getByRole("button", { name: "Undo" }).click();
+  await app.getByRole("button", { name: "Pasted", exact: true }).waitFor();
   await app.getByRole("button", { name: "Delete collection" }).click();
   await app.getByRole("dialog").getByRole("button", { name: "Delete", exact: true }).click();
   await expect(app.getByText("Deleted “My documents”.")).toBeVisible();

@@ -101,6 +101,9 @@ test.describe("training", () => {
     await expect(app.getByRole("heading", { name: "Paused" })).toBeVisible();
     await app.reload();
     await expect(app.getByRole("heading", { name: "Unfinished trainings" })).toBeVisible();
+    // Discarding asks first.
+    await app.getByRole("button", { name: "Discard trained" }).click();
+    await app.getByRole("button", { name: "Cancel" }).click();
     await app.getByRole("button", { name: "Resume trained" }).click();
     await app.getByRole("button", { name: "Cancel" }).click();
     await app.getByRole("button", { name: "Discard training" }).click();

@@ -4,6 +4,7 @@ import { AttachmentError, documentText } from "../lib/document-text.js";
 import { memoryLibrary, openLibrary, type Collection, type Library, type LibraryDocument } from "../lib/library.js";
 import { t } from "../text/index.svelte.js";
 import { chats } from "./chats.svelte.js";
+import { notices } from "./notices.svelte.js";
 
 type Listed = Omit<LibraryDocument, "text">;
 
@@ -87,11 +88,20 @@ class Collections {
     }
   }
 
+  /** Deletes a document; a notice brings it back. */
   async removeDocument(id: string): Promise<void> {
     const library = await this.library();
+    const row = await library.get("documents", id);
     const vectors = await library.ids("vectors", ({ document }) => document === id);
     await library.remove({ documents: [id], vectors });
     await this.#changed(library);
+    if (!row) return;
+    const restore = async () => {
+      await library.put("documents", row);
+      await this.#changed(library);
+    };
+    const action = { label: t("common.undo"), run: () => void restore() };
+    notices.show(t("library.removed", { name: row.name }), { action });
   }
 
   /** The text of a collection's document; undefined where it was deleted. */

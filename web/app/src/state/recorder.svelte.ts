@@ -36,7 +36,7 @@ class Recorder {
       for (const track of stream.getTracks()) track.stop();
       this.recording = false;
       const type = recorder.mimeType.replace(/^video\//u, "audio/") || "audio/webm";
-      if (this.#keep) void draft.add([new File(pieces, "recording", { type })]);
+      if (this.#keep) void draft.add([new File(pieces, t("attach.recording"), { type })]);
     };
     recorder.start();
   }

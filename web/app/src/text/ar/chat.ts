@@ -54,6 +54,7 @@ export const chat: Translation<typeof source> = {
   "attach.shutter": "التقاط",
   "attach.record": "تسجيل صوت",
   "attach.recordShort": "تسجيل",
+  "attach.recording": "تسجيل",
   "attach.level": "مستوى الميكروفون",
   "attach.stopRecording": "إيقاف التسجيل",
   "attach.noCamera": "تعذّر استخدام الكاميرا. تأكد من توصيلها ومن السماح لهذه الصفحة باستخدامها.",
@@ -65,8 +66,8 @@ export const chat: Translation<typeof source> = {
   "attach.failed": "تعذّر إرفاق {name}.",
   "attach.undecodable": "تعذّر فك ترميز {name}. قد يكون تالفًا، أو لا يدعم هذا المتصفح صيغته.",
   "attach.unsupported": "لا يدعم {model} الصور أو الصوت أو الفيديو.",
-  "attach.lost": "لم يعد {name} موجودًا في المتصفح.",
   "attach.noAudio": "لا يدعم {model} الصوت.",
+  "attach.lost": "لم يعد {name} موجودًا في المتصفح.",
   "system.title": "موجّه النظام",
   "system.help":
     "تعليمات يتلقاها النموذج قبل هذه المحادثة. اتركه فارغًا لعدم استخدام أي تعليمات، ولا حتى تعليمات النموذج الافتراضية. يُضبط الافتراضي لكل المحادثات في الإعدادات.",

@@ -49,6 +49,7 @@ export const documents: Translation<typeof source> = {
     other: "يُحذف معها {count} مستند. تحتفظ المحادثات بالمقاطع التي اقتبستها.",
   },
   "library.deleted": "حُذفت «{name}».",
+  "library.removed": "أُزيل {name} من المجموعة.",
   "library.documents": {
     zero: "{count} مستندات",
     one: "مستند واحد",

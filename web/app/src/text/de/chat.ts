@@ -54,6 +54,7 @@ export const chat: Translation<typeof source> = {
   "attach.shutter": "Auslösen",
   "attach.record": "Audio aufnehmen",
   "attach.recordShort": "Aufnehmen",
+  "attach.recording": "Aufnahme",
   "attach.level": "Mikrofonpegel",
   "attach.stopRecording": "Aufnahme beenden",
   "attach.noCamera":
@@ -68,8 +69,8 @@ export const chat: Translation<typeof source> = {
   "attach.undecodable":
     "{name} konnte nicht dekodiert werden. Die Datei ist beschädigt, oder dieser Browser unterstützt ihr Format nicht.",
   "attach.unsupported": "{model} unterstützt keine Bilder, kein Audio und kein Video.",
-  "attach.lost": "Der Browser hat {name} nicht mehr.",
   "attach.noAudio": "{model} unterstützt kein Audio.",
+  "attach.lost": "Der Browser hat {name} nicht mehr.",
   "system.title": "System-Prompt",
   "system.help":
     "Anweisungen, die das Modell vor diesem Chat erhält. Lass das Feld leer, um keine zu verwenden, auch nicht die des Modells. Den Standard für alle Chats legst du in den Einstellungen fest.",

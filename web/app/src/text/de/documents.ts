@@ -49,6 +49,7 @@ export const documents: Translation<typeof source> = {
     other: "{count} Dokumente werden mit gelöscht. Chats behalten die Stellen, die sie zitiert haben.",
   },
   "library.deleted": "„{name}“ gelöscht.",
+  "library.removed": "{name} aus der Sammlung entfernt.",
   "library.documents": { one: "{count} Dokument", other: "{count} Dokumente" },
   "library.none": "Es gibt noch keine Sammlungen. Lege auf der Suchseite eine an.",
   "library.manage": "Sammlungen verwalten",

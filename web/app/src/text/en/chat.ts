@@ -52,6 +52,7 @@ export const chat = {
   "attach.shutter": "Take photo",
   "attach.record": "Record audio",
   "attach.recordShort": "Record",
+  "attach.recording": "recording",
   "attach.level": "Microphone level",
   "attach.stopRecording": "Stop recording",
   "attach.noCamera": "Could not use the camera. Check that it is connected and that this page may use it.",
@@ -63,8 +64,8 @@ export const chat = {
   "attach.failed": "{name} could not be attached.",
   "attach.undecodable": "{name} could not be decoded. It may be corrupt, or this browser does not support its format.",
   "attach.unsupported": "{model} does not support images, audio or video.",
-  "attach.lost": "The browser no longer has {name}.",
   "attach.noAudio": "{model} does not support audio.",
+  "attach.lost": "The browser no longer has {name}.",
   "system.title": "System prompt",
   "system.help":
     "Instructions the model gets before this chat. Leave it empty to use none, not even the model's default. Set the default for all chats in Settings.",

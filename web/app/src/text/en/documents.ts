@@ -46,6 +46,7 @@ export const documents = {
     other: "Its {count} documents are deleted with it. Chats keep the passages they cited.",
   },
   "library.deleted": "Deleted “{name}”.",
+  "library.removed": "Removed {name} from the collection.",
   "library.documents": { one: "{count} document", other: "{count} documents" },
   "library.none": "There are no collections yet. Create one on the Search page.",
   "library.manage": "Manage collections",

@@ -54,6 +54,7 @@ export const chat: Translation<typeof source> = {
   "attach.shutter": "撮影",
   "attach.record": "音声を録音",
   "attach.recordShort": "録音",
+  "attach.recording": "録音",
   "attach.level": "マイクの音量",
   "attach.stopRecording": "録音を停止",
   "attach.noCamera": "カメラを使用できません。接続されていること、このページに許可されていることを確認してください。",
@@ -66,8 +67,8 @@ export const chat: Translation<typeof source> = {
   "attach.failed": "{name} を添付できませんでした。",
   "attach.undecodable": "{name} をデコードできませんでした。破損しているか、このブラウザーが形式に対応していません。",
   "attach.unsupported": "{model} は画像、音声、動画に対応していません。",
-  "attach.lost": "{name} はブラウザーに残っていません。",
   "attach.noAudio": "{model} は音声に対応していません。",
+  "attach.lost": "{name} はブラウザーに残っていません。",
   "system.title": "システムプロンプト",
   "system.help":
     "このチャットの前にモデルに与える指示です。空にすると、モデルの既定も含めて何も使いません。すべてのチャットの既定値は設定で変更できます。",

@@ -43,6 +43,7 @@ export const documents: Translation<typeof source> = {
   "library.deleteAsk": "「{name}」を削除しますか？",
   "library.deleteText": { other: "{count} 件の文書も削除されます。チャットで引用された箇所は残ります。" },
   "library.deleted": "「{name}」を削除しました。",
+  "library.removed": "{name} をコレクションから削除しました。",
   "library.documents": { other: "{count} 件の文書" },
   "library.none": "コレクションはまだありません。検索ページで作成できます。",
   "library.manage": "コレクションを管理",
