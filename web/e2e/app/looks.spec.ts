@@ -69,7 +69,7 @@ test.describe("states", { tag: "@slow" }, () => {
     for (const scheme of ["light", "dark"] as const) {
       test.describe(`${name}, ${scheme}`, () => {
         test.use({ viewport, scheme, fake: { served, answers } });
-        test("empty, busy and offline pages and answers side by side", async ({ app, context }) => {
+        test("empty, busy and offline pages, dialogs, and answers side by side", async ({ app, context }) => {
           const folder = process.env["SCREENSHOTS"];
           const check = async (place: string) => {
             if (folder) await app.screenshot({ path: join(folder, `${place}-${name}-${scheme}.png`) });
@@ -104,6 +104,14 @@ test.describe("states", { tag: "@slow" }, () => {
           await app.getByRole("button", { name: "Keep this answer" }).last().waitFor();
           await check("compare");
           await app.getByRole("button", { name: "Keep this answer" }).first().click();
+          await app.keyboard.press("Control+k");
+          await app.getByRole("option", { name: "New chat" }).waitFor();
+          await check("palette");
+          await app.keyboard.press("Escape");
+          await app.getByRole("button", { name: "Tools and documents" }).click();
+          await app.getByRole("dialog").getByText("There are no collections yet.", { exact: false }).waitFor();
+          await check("tools");
+          await app.getByRole("dialog").getByRole("button", { name: "Close" }).click();
           await context.setOffline(true);
           await app.getByText("You are offline.", { exact: false }).waitFor();
           await check("offline");
