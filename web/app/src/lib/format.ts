@@ -33,7 +33,8 @@ export function count(value: number): string {
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds) || seconds < 0) return "?";
   if (seconds < 1) return unit(Math.round(seconds * 1000), "millisecond");
-  if (seconds < 10) return unit(seconds, "second", 1);
+  // Seconds that are counted as they pass have no tenths.
+  if (seconds < 10) return unit(seconds, "second", Number.isInteger(seconds) ? 0 : 1);
   const whole = Math.round(seconds);
   if (whole < 60) return unit(whole, "second");
   if (whole < 3600) return `${unit(Math.floor(whole / 60), "minute")} ${unit(whole % 60, "second")}`;
