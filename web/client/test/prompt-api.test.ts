@@ -74,37 +74,6 @@ describe("the interface", () => {
   });
 });
 
-describe("the document", () => {
-  it("may be denied it by the permissions policy", async () => {
-    const featurePolicy = { features: () => ["language-model"], allowsFeature: () => false };
-    vi.stubGlobal("document", { defaultView: {}, featurePolicy });
-    expect(await api().availability()).toBe("unavailable");
-    await expect(api().create()).rejects.toEqual(named("NotAllowedError"));
-    // A browser without this policy.
-    vi.stubGlobal("document", { defaultView: {}, featurePolicy: { ...featurePolicy, features: () => ["camera"] } });
-    expect(await api().availability()).toBe("available");
-  });
-
-  it("must be active", async () => {
-    const LanguageModel = api();
-    const session = await LanguageModel.create();
-    vi.stubGlobal("document", { defaultView: null });
-    const outcomes = await Promise.allSettled([
-      LanguageModel.availability(),
-      LanguageModel.create(),
-      session.prompt("x"),
-      session.append("x"),
-      session.measureContextUsage("x"),
-      session.clone(),
-    ]);
-    const rejected = { status: "rejected", reason: named("InvalidStateError") };
-    expect(outcomes).toEqual(outcomes.map(() => rejected));
-    expect(() => session.promptStreaming("x")).toThrow("not active");
-    session.destroy();
-    expect(session.contextUsage).toBe(0);
-  });
-});
-
 describe("what is over at once", () => {
   it("can still be aborted: a creation that has everything, and a clone", async () => {
     const controller = new AbortController();
