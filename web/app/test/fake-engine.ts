@@ -1,7 +1,6 @@
 // A made-up engine for tests of the app: the same interface, no GPU, and failures on demand. Never shipped.
 
 import type {
-  Capability,
   ContentPart,
   DeviceReport,
   Embedded,
@@ -13,7 +12,6 @@ import type {
   Message,
   ModelApi,
   ModelInfo,
-  ModelKind,
   ModelSource,
   OpResult,
   ServedModel,
@@ -25,6 +23,7 @@ import type {
 import { Queue } from "../../client/src/queue.js";
 import { hasExecutables, withTools } from "../../client/src/tool-loop.js";
 import { FakeError, pause, settings } from "./fake.js";
+import { describe, nameOf, sees } from "./fake-models.js";
 import {
   FakeAdapters,
   FakeTraining,
@@ -45,22 +44,10 @@ function said({ content }: Message): string {
   return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join(" ");
 }
 
-function nameOf(source: ModelSource): string {
-  if (typeof source === "string") return source;
-  if (source instanceof URL) return source.href;
-  return "name" in source && typeof source.name === "string" ? source.name : "file";
-}
-
 /** Models that are loaded: their files cannot be deleted. */
 const inUse = new Map<string, number>();
 const stored = (): StoredModel[] => JSON.parse(localStorage.getItem(STORED) ?? "[]") as StoredModel[];
 const store = (models: StoredModel[]) => localStorage.setItem(STORED, JSON.stringify(models));
-
-/** Models are what their names say. */
-function kindOf(name: string): ModelKind {
-  const known = (["embedding", "diffusion", "drafter"] as const).find((kind) => name.includes(kind));
-  return known ?? "decoder";
-}
 
 /** Texts with words in common have something in common. */
 function vectorOf(text: string): Float32Array<ArrayBuffer> {
@@ -75,52 +62,6 @@ function vectorOf(text: string): Float32Array<ArrayBuffer> {
 
 type Medium = Extract<ContentPart, { type: "image" | "audio" | "video" }>;
 const isMedia = (part: ContentPart): part is Medium => ["image", "audio", "video"].includes(part.type);
-
-function describe(source: ModelSource): FitReport {
-  const name = nameOf(source);
-  const kind = kindOf(name);
-  if (name.endsWith(".txt")) throw new FakeError("bad_file");
-  if (name.startsWith("mmproj")) throw new FakeError("projector");
-  const weights = settings().served?.find((model) => model.name === name)?.size ?? 3_600_000_000;
-  return {
-    info: {
-      kind,
-      name,
-      title: "Gemma Fake",
-      architecture: "gemma4",
-      parameters: 5_100_000_000,
-      quantization: "Q4_K",
-      fileBytes: weights,
-      layers: 35,
-      vocabulary: 262_144,
-      trainedContext: 131_072,
-      thinking: kind === "decoder",
-      capabilities: abilities(name),
-      // As they come from files: single precision, and null for what a file does not say.
-      defaults: { temperature: 1, topK: 64, topP: 0.949999988079071, minP: null as unknown as number },
-      ...(settings().system === undefined ? {} : { system: settings().system }),
-    },
-    memory: {
-      weights,
-      caches: 64e6,
-      work: 32e6,
-      gpu: weights + 96e6,
-      tableOnGpu: false,
-      ...(sees(name) ? { encoders: 300e6 } : {}),
-    },
-    verdict: settings().verdict ?? "fits",
-    warnings: settings().warnings ?? [],
-  };
-}
-
-/** Models take images and audio, but for those that are called otherwise. */
-const sees = (name: string) => kindOf(name) === "decoder" && !name.includes("text-only");
-
-function abilities(name: string): Capability[] {
-  if (kindOf(name) !== "decoder") return ["text"];
-  const encoders = sees(name) ? (["images", ...(name.includes("no-audio") ? [] : ["audio" as const])] as const) : [];
-  return ["text", ...encoders, ...(name.includes("no-tools") ? [] : ["tools" as const])];
-}
 
 /** Sampling settings that the real engine refuses. */
 function refuse({ temperature, topP, minP, maxTokens }: GenerateOptions): void {
