@@ -1,6 +1,7 @@
-//! Loading a vocabulary and encoding text, raced against the `tokenizers` crate on one thread.
+//! Loading a vocabulary and encoding text, raced against the `tokenizers` crate on one thread; then the same vocabulary with scores instead
+//! of merges, as Gemma 3 has them, against the one with merges.
 //!
-//! Both sides must give the same ids before anything is timed. `cargo run --release` prints a table.
+//! Both sides must give the same ids before anything is timed. `cargo run --release` prints two tables.
 
 mod corpus;
 #[path = "../../../crates/tokenizer/tests/it/gguf.rs"]
@@ -8,13 +9,14 @@ mod gguf;
 mod oracle;
 
 use std::{
+    collections::HashMap,
     hint::black_box,
     io::Read,
     time::{Duration, Instant},
 };
 
 use rullama_source::Bytes;
-use rullama_tokenizer::{Special, Tokenizer};
+use rullama_tokenizer::{Special, Tokenizer, Vocab};
 use ruzstd::decoding::StreamingDecoder;
 
 /// How long each side of a row is repeated.
@@ -36,6 +38,40 @@ fn main() {
         assert_eq!(their_encode(), our_encode(), "{name}: different ids");
         race(name, Some(text.len()), their_encode, our_encode);
     }
+
+    println!("\n{:<30} {:>14} {:>14} {:>8}", "", "merges", "scores", "faster");
+    let scores = scores(&vocab);
+    let scored = || scored(gguf::vocab(&header).expect("a vocabulary"), &scores);
+    race("loading, without the header", None, || Tokenizer::new(&vocab), scored);
+    let scored = scored();
+    for corpus::Text { name, text } in corpus::texts(&vocab.tokens) {
+        let merged = || ours.encode(&text, Special::Parse);
+        let scored = || scored.encode(&text, Special::Parse);
+        assert_eq!(merged(), scored(), "{name}: different ids");
+        race(name, Some(text.len()), merged, scored);
+    }
+}
+
+/// The rank of the first merge that gives a token, as its score: the token of a higher score is merged first.
+fn scores(vocab: &Vocab<'_>) -> Vec<f32> {
+    let ids: HashMap<&str, usize> = vocab.tokens.iter().copied().zip(0..).collect();
+    let mut scores = vec![0.0; vocab.tokens.len()];
+    // The first merge comes last, so that it is the one that stays.
+    for (rank, merge) in vocab.merges.iter().enumerate().rev() {
+        let pair = merge.split_once(' ').map(|(left, right)| format!("{left}{right}"));
+        if let Some(id) = pair.and_then(|text| ids.get(text.as_str())) {
+            scores[*id] = -(rank as f32);
+        }
+    }
+    scores
+}
+
+/// The same vocabulary with scores instead of merges.
+fn scored(vocab: Vocab<'_>, scores: &[f32]) -> Tokenizer {
+    let (model, merges) = (Some("llama"), Vec::new());
+    let vocab =
+        Vocab { model, merges, scores: Some(scores), add_space_prefix: Some(false), ..vocab };
+    Tokenizer::new(&vocab).expect("a sound one")
 }
 
 /// Gemma 4's vocabulary as a GGUF file.
