@@ -87,7 +87,6 @@ test("a dropped model with its projector dropped beside it sees an image", { tag
   await expect(page.getByText("vision & audio, when used")).toHaveCount(0);
   await real.drop([file("micro-e2b-mmproj-F16.gguf")]);
   await expect(page.getByText("micro-e2b-mmproj-F16.gguf")).toBeVisible();
-  await page.getByLabel("Keep a copy in this browser").check();
   await expect(page.getByText("vision & audio, when used")).toBeVisible();
   await page.getByLabel("Drafting").selectOption("off");
   await page.getByRole("button", { name: "Load", exact: true }).click();
@@ -99,13 +98,6 @@ test("a dropped model with its projector dropped beside it sees an image", { tag
   await real.drop([picture]);
   await expect(page.getByRole("img", { name: picture.name })).toBeVisible();
   await real.ask("What is it?");
-  // Its copies load again, without the files.
-  await page.evaluate(() => (location.hash = "#/storage"));
-  await expect(page.getByText("copied from this device")).toHaveCount(2);
-  await real.newConversation();
-  await page.reload();
-  await real.ready();
-  await expect(page.getByText("micro-e2b-Q8_0.gguf runs on this device.")).toBeVisible();
 });
 
 test("an adapter is trained on the training page and answers beside the base", { tag: "@slow" }, async ({ real }) => {
