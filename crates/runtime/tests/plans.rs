@@ -5,7 +5,10 @@
 use std::{fs, path::Path, rc::Rc};
 
 use pollster::block_on;
-use rullama_engine::{gpu::DeviceFacts, suite::real_devices};
+use rullama_engine::{
+    gpu::{DeviceFacts, Tuning},
+    suite::real_devices,
+};
 use rullama_gguf::Gguf;
 use rullama_runtime::model::{LoadOptions, describe_plans};
 use rullama_source::MemorySource;
@@ -21,7 +24,8 @@ fn devices() -> [(&'static str, DeviceFacts); 3] {
     };
     let nvidia = find("NVIDIA, Vulkan");
     // A device that small models keep busy: it selects the kernels of large shapes.
-    let small = DeviceFacts { busy_lanes: 256, ..nvidia.clone() };
+    let small =
+        DeviceFacts { tuning: Tuning { busy_lanes: 256, ..Tuning::default() }, ..nvidia.clone() };
     [("nvidia", nvidia), ("nvidia-small", small), ("floor", find("the least of WebGPU"))]
 }
 

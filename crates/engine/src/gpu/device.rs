@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    Allocated, Buffer, DeviceFacts, MatrixInt8, MatrixUnits, States,
+    Allocated, Buffer, DeviceFacts, MatrixInt8, MatrixUnits, States, Tuning,
     pipelines::Pipelines,
     readback::{self, StagingPool},
 };
@@ -34,6 +34,7 @@ pub struct Gpu {
     pub(super) backend: wgpu::Backend,
     facts: DeviceFacts,
     name: String,
+    driver: String,
     software: bool,
     discrete: bool,
     lost: Arc<AtomicBool>,
@@ -149,7 +150,7 @@ impl Gpu {
             workgroup_bytes: limits.max_compute_workgroup_storage_size,
             // WebGPU guarantees the function, not its speed; these two backends have an instruction for it.
             packed_dot: matches!(info.backend, wgpu::Backend::Vulkan | wgpu::Backend::Dx12),
-            busy_lanes: DeviceFacts::floor().busy_lanes,
+            tuning: Tuning::default(),
             timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
         };
         Ok(Self {
@@ -159,6 +160,7 @@ impl Gpu {
             facts,
             software: info.device_type == wgpu::DeviceType::Cpu,
             discrete: info.device_type == wgpu::DeviceType::DiscreteGpu,
+            driver: driver(&info),
             name: info.name,
             lost,
             refused,
@@ -188,6 +190,12 @@ impl Gpu {
         Self { facts, ..self.clone() }
     }
 
+    /// The same device with other constants of kernel selection.
+    #[must_use]
+    pub fn tuned(&self, tuning: Tuning) -> Self {
+        self.playing(DeviceFacts { tuning, ..self.facts.clone() })
+    }
+
     /// The same device without kernels that round more than f32 sums do: matrix units, which take f16 or int8 pairs.
     #[must_use]
     pub fn exact(&self) -> Self {
@@ -202,6 +210,11 @@ impl Gpu {
     /// The adapter's display name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Backend and driver with version, where known.
+    pub fn driver(&self) -> &str {
+        &self.driver
     }
 
     /// Whether the adapter is a software renderer, useful only for tests.
@@ -314,6 +327,12 @@ impl Gpu {
             Some(_) => Err(EngineError::OutOfMemory { what: label.into(), bytes }),
         }
     }
+}
+
+/// Backend and driver of an adapter.
+fn driver(info: &wgpu::AdapterInfo) -> String {
+    let parts = [info.backend.to_str(), &info.driver, &info.driver_info];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Consent to wgpu's experimental features, if the device has one that is used.

@@ -1,5 +1,7 @@
 //! The facts that kernel selection may depend on: plain values, so that it can be tested without a device.
 
+use super::Tuning;
+
 /// The syntax of a device's matrix units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatrixUnits {
@@ -43,8 +45,8 @@ pub struct DeviceFacts {
     pub workgroup_bytes: u32,
     /// Whether packed int8 dot products are single instructions.
     pub packed_dot: bool,
-    /// Lanes that keep enough loads in flight to saturate memory. No API reports it, so it is a large device's value; a small one loses little.
-    pub busy_lanes: u32,
+    /// How GEMVs divide their work.
+    pub tuning: Tuning,
     /// Whether passes can be timed with timestamps.
     pub timestamps: bool,
 }
@@ -63,7 +65,7 @@ impl DeviceFacts {
             invocations: 256,
             workgroup_bytes: 16 << 10,
             packed_dot: false,
-            busy_lanes: 64 << 10,
+            tuning: Tuning::default(),
             timestamps: false,
         }
     }

@@ -23,6 +23,7 @@ mod readback;
 mod slabs;
 mod split_kv;
 mod states;
+mod tuning;
 mod weights;
 
 pub use buffer::{Allocated, Buffer};
@@ -47,4 +48,5 @@ pub use slabs::{ROW_STEP, Slabs};
 pub use split_kv::{LoraPartials, SplitKvPartials};
 pub(crate) use states::create_state;
 pub use states::{RowSpan, States};
+pub use tuning::{TUNING_PARAMETERS, Tuning, TuningParameter};
 pub use weights::Weights;

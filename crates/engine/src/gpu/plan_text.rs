@@ -104,7 +104,7 @@ mod tests {
 
     use super::plan_text;
     use crate::{
-        gpu::DeviceFacts,
+        gpu::{DeviceFacts, Tuning},
         graph::{Graph, Type},
         ops::{Epilogue, Prologue},
     };
@@ -120,7 +120,11 @@ mod tests {
         let down = g.weight("down", Type::weight(DType::Q4_K, [8, 256]));
         let y = g.linear(x, down);
         g.keep(y);
-        let facts = DeviceFacts { packed_dot: true, busy_lanes: 64, ..DeviceFacts::floor() };
+        let facts = DeviceFacts {
+            packed_dot: true,
+            tuning: Tuning { busy_lanes: 64, ..Tuning::default() },
+            ..DeviceFacts::floor()
+        };
         let text = plan_text(&g, &facts).expect("the formats have kernels");
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");

@@ -23,7 +23,10 @@ pub use support::{Support, support};
 pub use tolerance::Tolerance;
 pub use variants::{DispatchRecord, Variant, devices, variants};
 
-use crate::{gpu::DeviceFacts, ops};
+use crate::{
+    gpu::{DeviceFacts, Tuning},
+    ops,
+};
 
 /// All cases of all operations.
 pub fn cases() -> Vec<Case> {
@@ -89,7 +92,7 @@ pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
                 f16: false,
                 matrix: None,
                 matrix_int8: None,
-                busy_lanes: 64,
+                tuning: Tuning { busy_lanes: 64, ..Tuning::default() },
                 ..facts.clone()
             },
         ),

@@ -3,7 +3,11 @@
 use std::rc::Rc;
 
 use pollster::block_on;
-use rullama_engine::{executor::Device, gpu::DeviceFacts, ops::Draw};
+use rullama_engine::{
+    executor::Device,
+    gpu::{DeviceFacts, Tuning},
+    ops::Draw,
+};
 use rullama_gguf::{DType, Gguf, Writer};
 use rullama_runtime::{
     Drafter, Model, Session,
@@ -107,7 +111,10 @@ fn batch_invariant_passes_equal_single_token_passes() {
 /// The first GPU with few `busy_lanes`, so that small weights use the kernels of large ones.
 fn few_lanes(devices: &[Device]) -> Option<Device> {
     let Some(Device::Gpu(gpu)) = devices.get(1) else { return None };
-    Some(Device::Gpu(gpu.playing(DeviceFacts { busy_lanes: 64, ..gpu.facts().clone() })))
+    Some(Device::Gpu(gpu.playing(DeviceFacts {
+        tuning: Tuning { busy_lanes: 64, ..Tuning::default() },
+        ..gpu.facts().clone()
+    })))
 }
 
 fn check_batch_invariant(name: &str, device: &Device) {

@@ -112,7 +112,7 @@ impl Shape {
 
     fn batch_pays(&self, facts: &DeviceFacts) -> bool {
         let each = if self.staged { BATCH_PAYS.1 } else { BATCH_PAYS.0 };
-        self.rows * self.row_units >= facts.busy_lanes as usize * each
+        self.rows * self.row_units >= facts.tuning.busy_lanes as usize * each
     }
 }
 

@@ -1,5 +1,5 @@
 //! Divides the rows of a GEMV among workgroups and lanes, by shapes and facts alone. docs/performance/lab.md has the measurements for the
-//! constants.
+//! constants; those that a user's GPU may need otherwise are in [`Tuning`](crate::gpu::Tuning).
 
 use super::{GemvProblem, Team};
 use crate::gpu::DeviceFacts;
@@ -8,10 +8,6 @@ use crate::gpu::DeviceFacts;
 const TEAM_ROWS: usize = 2;
 /// Rows per team if pieces are pairs of units: the largest that keeps a device busy.
 const PAIR_ROWS: [usize; 2] = [4, 2];
-/// If teams are split, lanes in multiples of a busy device's: each then waits for memory less often.
-const SPLIT_FACTOR: usize = 2;
-/// Divisor of a busy device's lanes if every workgroup recomputes x.
-const COMPUTES_X_DIVISOR: usize = 4;
 /// With more KV splits than this in the prologue, half of those lanes, with more rows each.
 const MANY_KV_SPLITS: usize = 5;
 /// Lanes of a workgroup with x in workgroup memory, unless the prologue computes a longer x there.
@@ -21,12 +17,6 @@ const SHARED_LANES: usize = 256;
 const VEC4S_EACH: usize = 2;
 /// Lanes of a workgroup are a multiple of this: whole subgroups.
 const LANES_STEP: usize = 64;
-/// Lanes of a workgroup if there are turns for all of them; the compiler then uses fewer registers.
-const MANY_LANES: usize = 1024;
-/// Lanes of such a workgroup if pieces are pairs of units, which need more registers.
-const MANY_PAIR_LANES: usize = 512;
-/// Maximum lanes of all workgroups with x in workgroup memory, in multiples of a busy device's; beyond that, they loop.
-const SHARED_FACTOR: usize = 2;
 
 /// The division of a slab's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +66,12 @@ impl GemvProblem {
         let least = (team.size() * self.step * self.rows_each / rows).max(team.size());
         lanes.next_multiple_of(least)
     }
+
+    /// Whether several rows of a team share the reads of x in global memory.
+    fn is_wide(&self, facts: &DeviceFacts) -> bool {
+        let packed = self.packed && facts.packed_dot && !self.computes_x;
+        packed && self.row_units >= facts.tuning.wide_units as usize
+    }
 }
 
 impl GemvTiling {
@@ -85,6 +81,7 @@ impl GemvTiling {
         match fits.then(|| Self::many(problem, facts)).flatten() {
             Some(tiling) => Some(tiling),
             None if problem.computes_x && !fits => None,
+            None if problem.is_wide(facts) => Some(Self::wide(problem, facts)),
             None => Some(Self::few(problem, facts)),
         }
     }
@@ -121,7 +118,8 @@ impl GemvTiling {
         // Pairs make teams smaller, so they need more rows.
         let pairs =
             x_form == XForm::Packed && problem.paired && problem.row_units.is_multiple_of(2);
-        let pairs = PAIR_ROWS.into_iter().filter(|_| pairs);
+        let most = facts.tuning.pair_rows as usize;
+        let pairs = PAIR_ROWS.into_iter().filter(|rows| pairs && *rows <= most);
         let mut pairs = pairs.filter_map(|rows| Self::busy(problem, (XForm::Pairs, rows), facts));
         pairs.next().or_else(|| Self::busy(problem, (x_form, TEAM_ROWS), facts))
     }
@@ -133,10 +131,10 @@ impl GemvTiling {
         facts: &DeviceFacts,
     ) -> Option<Self> {
         let team = Team::new(problem.rows, problem.row_units / x_form.piece_units(), 0, facts);
-        if problem.rows / rows * team.size() < facts.busy_lanes as usize {
+        if problem.rows / rows * team.size() < facts.tuning.busy_lanes as usize {
             return None;
         }
-        let most = facts.busy_lanes as usize * SHARED_FACTOR;
+        let most = facts.tuning.busy_lanes as usize * facts.tuning.loop_factor as usize;
         let tiling = |lanes: usize| {
             let lanes = team.most(lanes);
             let whole = problem.whole(team, rows, lanes);
@@ -147,11 +145,25 @@ impl GemvTiling {
             let each = ((turns + wanted / 2) / wanted).max(1);
             Self { team, rows, lanes, x_form, turns, groups: turns.div_ceil(each) }
         };
-        let many = if x_form == XForm::Pairs { MANY_PAIR_LANES } else { MANY_LANES };
+        let many = if x_form == XForm::Pairs {
+            facts.tuning.loop_pair_lanes as usize
+        } else {
+            facts.tuning.loop_lanes as usize
+        };
         let wide = fits(problem, many, facts)
             .then(|| tiling(many))
             .filter(|tiling| tiling.turns >= 2 * most / many);
         Some(wide.unwrap_or_else(|| tiling(lanes_for_x(problem, facts))))
+    }
+
+    /// Few, wide rows whose x another dispatch has quantised: several rows of a team share the reads of x.
+    fn wide(problem: &GemvProblem, facts: &DeviceFacts) -> Self {
+        let (rows, busy) = (facts.tuning.wide_rows as usize, facts.tuning.wide_lanes as usize);
+        let rows = rows.max(problem.rows_each);
+        let team = Team::new(problem.rows.div_ceil(rows), problem.row_units, busy, facts);
+        let lanes = team.group();
+        let turns = problem.rows.div_ceil(lanes / team.size() * rows);
+        Self { team, rows, lanes, x_form: XForm::Direct, turns, groups: turns }
     }
 
     /// Few rows: teams are split until the device is busy.
@@ -159,11 +171,11 @@ impl GemvTiling {
         let many_splits = problem.kv_splits > MANY_KV_SPLITS;
         let busy = match problem.computes_x {
             true => {
-                facts.busy_lanes as usize
-                    / COMPUTES_X_DIVISOR
+                facts.tuning.busy_lanes as usize
+                    / facts.tuning.x_divisor as usize
                     / if many_splits { TEAM_ROWS } else { 1 }
             }
-            false => facts.busy_lanes as usize * SPLIT_FACTOR,
+            false => facts.tuning.busy_lanes as usize * facts.tuning.split_factor as usize,
         };
         // Sharing x pays if there are enough rows to keep the device busy without splitting teams.
         let whole = Team::new(problem.rows, problem.row_units, 0, facts).size();
@@ -293,6 +305,27 @@ mod tests {
             };
             let tiled = GemvTiling::new(&problem, facts).map(|tiling| {
                 (tiling.team.size(), tiling.rows, tiling.lanes, tiling.x_form, tiling.groups)
+            });
+            assert_eq!(tiled, Some(wanted), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn wide_rows_of_quantised_x_share_it() {
+        let large = large();
+        let unpacked = DeviceFacts { packed_dot: false, ..large.clone() };
+        for (rows, row_units, facts, wanted) in [
+            // Down projections of 31B and 12B; of E4B, whose rows are not wide; without int8 there is nothing to share.
+            (5376, 672, &large, (32, 3, 4, 672)),
+            (3840, 480, &large, (32, 3, 4, 480)),
+            (2560, 320, &large, (32, 2, 1, 640)),
+            (5376, 672, &unpacked, (32, 1, 1, 2688)),
+        ] {
+            let problem =
+                GemvProblem { computes_x: false, paired: true, ..problem(rows, row_units) };
+            let tiled = GemvTiling::new(&problem, facts).map(|tiling| {
+                assert_eq!(tiling.x_form, XForm::Direct, "{problem:?}");
+                (tiling.team.lanes, tiling.team.split, tiling.rows, tiling.groups)
             });
             assert_eq!(tiled, Some(wanted), "{problem:?}");
         }

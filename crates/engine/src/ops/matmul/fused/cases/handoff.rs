@@ -70,13 +70,17 @@ fn with_down(dtype: DType, inner: usize) -> Case {
 mod tests {
     use super::{DType, after_geglu, with_down};
     use crate::{
-        gpu::{DeviceFacts, Dispatch, GpuCall},
+        gpu::{DeviceFacts, Dispatch, GpuCall, Tuning},
         suite::Case,
     };
 
     #[test]
     fn int8_pairs_are_handed_off_where_both_sides_can() {
-        let packed = DeviceFacts { packed_dot: true, busy_lanes: 64, ..DeviceFacts::floor() };
+        let packed = DeviceFacts {
+            packed_dot: true,
+            tuning: Tuning { busy_lanes: 64, ..Tuning::default() },
+            ..DeviceFacts::floor()
+        };
         let unpacked = DeviceFacts { packed_dot: false, ..packed.clone() };
         for (case, facts, handoff) in [
             (after_geglu(DType::Q4_K, [1, 64, 256]), &packed, true),
