@@ -36,6 +36,14 @@ pub enum Error {
         /// The cause.
         source: Box<Self>,
     },
+    /// The file of measured tunings is damaged.
+    #[error("{}: {source}; delete the file, or measure again with `rullama tune`", path.display())]
+    Tuning {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
     /// The demo model, in a build without the feature `demo`.
     #[error("this build has no demo model: enable the feature `demo`, or open another model")]
     NoDemo,
@@ -174,7 +182,9 @@ impl Error {
             Self::Store(StoreError::NotFound { .. } | StoreError::NoStore { .. })
             | Self::NoDemo
             | Self::Source(SourceError::Missing { .. }) => "not_found",
-            Self::Store(_) | Self::Gguf { .. } | Self::StoredMessages(_) => "bad_file",
+            Self::Store(_) | Self::Gguf { .. } | Self::StoredMessages(_) | Self::Tuning { .. } => {
+                "bad_file"
+            }
             Self::Source(_) | Self::File { .. } => "io",
             Self::Part { source, .. }
             | Self::StoredAdapter(source)

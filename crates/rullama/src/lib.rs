@@ -37,6 +37,7 @@ mod reply;
 mod saved;
 mod session;
 mod train;
+mod tuning;
 
 pub use adapter::{AdapterFiles, AdapterSet, read_adapter, write_adapter};
 pub use device::{DeviceChoice, OpenedDevice};
@@ -53,6 +54,7 @@ pub use reply::{Reply, ReplyStream, Timings};
 pub use saved::SavedSession;
 pub use session::{Format, Session, SessionOptions};
 pub use train::{TrainOptions, Training};
+pub use tuning::{Measured, TuningKey, Tunings, changed_constants};
 
 pub use rullama_adapter::Adapter;
 pub use rullama_chat::{Content, Message, Part, Tool, ToolCall};

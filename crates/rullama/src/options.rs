@@ -6,7 +6,12 @@ use rullama_engine::executor::Device;
 use rullama_gguf::Gguf;
 use rullama_runtime::model::{CacheType, LoadOptions, Progress, TablePlace};
 
-use crate::{device::DeviceChoice, error::Error, locate::Stores};
+use crate::{
+    device::DeviceChoice,
+    error::Error,
+    locate::Stores,
+    tuning::{TuningKey, Tunings},
+};
 
 /// A callback that gets loading progress and may cancel.
 pub type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>;
@@ -39,6 +44,9 @@ pub struct OpenOptions {
     pub host_experts: Option<usize>,
     /// Excludes kernels with larger rounding errors than f32 sums, for comparisons.
     pub exact: bool,
+    /// The file in which `rullama tune` stores the constants of kernel selection that it measured; a model and GPU that are not in it, or a
+    /// damaged file, take the defaults.
+    pub tuning: Option<PathBuf>,
     /// LoRA adapters that all sessions use, each with its strength: PEFT folders, safetensors or GGUF files.
     pub adapters: Vec<(PathBuf, f32)>,
     /// The projector file (mmproj) with the vision and audio encoders: name, path or URL. `None` = the store's, or the
@@ -65,6 +73,16 @@ impl OpenOptions {
             cache: self.cache,
             host_experts: self.host_experts,
         };
+        let device = self.tuned(device, &gguf);
         Ok(rullama_runtime::Model::load(gguf, device, &options, progress).await?)
+    }
+
+    /// The device with the constants that were measured for a model.
+    fn tuned(&self, device: Device, gguf: &Gguf) -> Device {
+        let (Device::Gpu(gpu), Some(path)) = (&device, &self.tuning) else { return device };
+        let stored = Tunings::read(path).unwrap_or_default();
+        stored
+            .find(&TuningKey::new(gpu, gguf))
+            .map_or(device.clone(), |tuning| Device::Gpu(gpu.tuned(tuning)))
     }
 }

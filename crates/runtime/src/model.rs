@@ -18,6 +18,7 @@ use std::{cell::OnceCell, rc::Rc};
 use rullama_chat::ChatTemplate;
 use rullama_engine::{
     executor::{Device, Weights},
+    gpu::Tuning,
     graph::Element,
 };
 use rullama_gguf::Gguf;
@@ -149,6 +150,19 @@ impl Model {
     /// The device.
     pub fn device(&self) -> &Device {
         &self.0.device
+    }
+
+    /// The model with other constants of kernel selection, with the same weights; unchanged on the CPU.
+    ///
+    /// # Errors
+    /// Returns the model unchanged if sessions or clones of it exist.
+    pub fn with_tuning(self, tuning: Tuning) -> Result<Self, Self> {
+        let inner = Rc::try_unwrap(self.0).map_err(Self)?;
+        let device = match &inner.device {
+            Device::Cpu => Device::Cpu,
+            Device::Gpu(gpu) => Device::Gpu(gpu.tuned(tuning)),
+        };
+        Ok(Self(Rc::new(Inner { device, ..inner })))
     }
 
     /// The chat template.
