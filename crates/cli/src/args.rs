@@ -18,6 +18,7 @@ use crate::{
     serve::ServeArgs,
     towers::TowersArgs,
     train::{CompareArgs, TrainArgs},
+    tune::TuneArgs,
 };
 
 const AFTER_HELP: &str = "\
@@ -71,6 +72,8 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Benchmark prefill and decode speed
     Bench(BenchArgs),
+    /// Measure how this GPU runs a model fastest, and keep the result for later runs
+    Tune(TuneArgs),
     /// Benchmark the vision and audio encoders
     BenchTowers(TowersArgs),
     /// Compute embeddings of texts
@@ -117,6 +120,7 @@ impl Command {
             Self::Rm(_) | Self::Cp(_) | Self::Stop(_) => false,
             Self::Create(_) | Self::Push(_) | Self::Signin(_) => false,
             Self::Bench(args) => args.json,
+            Self::Tune(args) => args.json,
             Self::BenchTowers(args) => args.json,
             Self::Embed(args) => args.json,
             Self::Eval(args) => args.json,

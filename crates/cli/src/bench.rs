@@ -10,11 +10,12 @@ mod random;
 mod related;
 mod report;
 
-use std::{num::NonZeroUsize, path::PathBuf};
+use std::{collections::BTreeMap, num::NonZeroUsize, path::PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args as Group;
-use rullama::Location;
+use rullama::{Location, changed_constants};
+use rullama_engine::executor::Device;
 use rullama_models::{embedding::EmbeddingConfig, gemma4::diffusion::DiffusionConfig};
 use rullama_runtime::{
     model::{CacheType, Summary},
@@ -198,6 +199,10 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
         adapter: model.device().name().to_owned(),
         cache: loader.options.cache,
         context,
+        tuning: match model.device() {
+            Device::Gpu(gpu) => changed_constants(gpu.facts().tuning),
+            Device::Cpu => BTreeMap::new(),
+        },
         load,
         first,
         queueing,

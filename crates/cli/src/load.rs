@@ -17,7 +17,11 @@ use crate::{
     interrupt, locate,
     output::{note, progress},
     quiet::quietly,
+    state,
 };
+
+/// The file of measured tunings, in the program's state.
+pub(crate) const TUNING: &str = "tuning.json";
 
 /// Device and memory flags.
 #[derive(Debug, Clone, Group)]
@@ -38,6 +42,9 @@ pub(crate) struct DeviceArgs {
     /// Run the experts of the last LAYERS layers on the CPU, from the mapped file; if not given, as many as --gpu-memory requires
     #[arg(long, value_name = "LAYERS")]
     host_experts: Option<usize>,
+    /// Do not use what `rullama tune` measured
+    #[arg(long)]
+    no_tuning: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -74,6 +81,7 @@ impl DeviceArgs {
             && self.table == TableArg::Auto
             && self.gpu_memory.is_none()
             && self.host_experts.is_none()
+            && !self.no_tuning
     }
 
     /// Options to open a model with these flags; `cache` is the default cache type.
@@ -94,6 +102,7 @@ impl DeviceArgs {
             },
             gpu_memory: self.gpu_memory,
             host_experts: self.host_experts,
+            tuning: if self.no_tuning { None } else { state::file(TUNING) },
             ..OpenOptions::default()
         }
     }

@@ -26,9 +26,11 @@ mod render;
 mod run;
 mod serve;
 mod show;
+mod state;
 mod tokens;
 mod towers;
 mod train;
+mod tune;
 mod verify;
 
 use std::process::ExitCode;
@@ -69,6 +71,7 @@ fn run(args: Args) -> Result<()> {
         Command::Push(_) => manage::missing(Missing::Push),
         Command::Signin(_) => manage::missing(Missing::Signin),
         Command::Bench(args) => bench::bench(&stores, &args),
+        Command::Tune(args) => tune::tune(&stores, &args),
         Command::BenchTowers(args) => towers::towers(&args),
         Command::Embed(args) => embed::embed(&stores, &args),
         Command::Eval(args) => eval::eval(&stores, &args),

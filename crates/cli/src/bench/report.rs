@@ -1,6 +1,6 @@
 //! The results as text and JSON.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use rullama_engine::{gpu::profile::Row, graph::Cost};
 use rullama_runtime::model::CacheType;
@@ -21,6 +21,8 @@ pub(super) struct Facts<'a> {
     pub(super) adapter: String,
     pub(super) cache: CacheType,
     pub(super) context: usize,
+    /// Constants of kernel selection that `rullama tune` changed.
+    pub(super) tuning: BTreeMap<String, u32>,
     pub(super) load: Duration,
     /// Times to first token, cold and warm.
     pub(super) first: (Duration, Duration),
@@ -40,6 +42,7 @@ pub(super) fn as_json(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
         "adapter": facts.adapter,
         "cache": cache_name(facts.cache),
         "context": facts.context,
+        "tuning": facts.tuning,
         "load_seconds": facts.load.as_secs_f64(),
         "first_token_cold_seconds": facts.first.0.as_secs_f64(),
         "first_token_warm_seconds": facts.first.1.as_secs_f64(),
@@ -121,6 +124,10 @@ pub(super) fn as_text(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
             format!("{}, and {} of the mapped file", host(memory::own()), host(memory::mapped())),
         ),
     ];
+    if !facts.tuning.is_empty() {
+        let constants = facts.tuning.iter().map(|(name, value)| format!("{name} {value}"));
+        rows.push(row("tuning", constants.collect::<Vec<_>>().join(", ")));
+    }
     rows.extend(facts.queueing.map(|(time, in_flight)| {
         let time = time.as_micros();
         row("host time", format!("{time} µs to queue a token, {in_flight} in flight"))

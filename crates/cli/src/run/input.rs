@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use rustyline::{Config, DefaultEditor, error::ReadlineError};
 
 use super::command::unquoted;
+use crate::state;
 
 /// Opens and closes text of several lines.
 const QUOTES: &str = "\"\"\"";
@@ -36,7 +37,7 @@ pub(super) enum Input {
 /// Where lines come from here.
 pub(super) fn lines(remember: bool) -> Result<Box<dyn Lines>> {
     if io::stdin().is_terminal() {
-        Ok(Box::new(Terminal::new(if remember { history_file() } else { None })?))
+        Ok(Box::new(Terminal::new(if remember { state::file("history") } else { None })?))
     } else {
         Ok(Box::new(Piped))
     }
@@ -113,21 +114,6 @@ impl Lines for Piped {
         let line = line.trim_end_matches(['\n', '\r']).to_owned();
         Ok(if count == 0 { Input::End } else { Input::Text(line) })
     }
-}
-
-/// Where the platform wants a program's state.
-fn history_file() -> Option<PathBuf> {
-    let of =
-        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = std::env::home_dir();
-    let folder = if cfg!(windows) {
-        of("LOCALAPPDATA")
-    } else if cfg!(target_os = "macos") {
-        home.map(|home| home.join("Library/Application Support"))
-    } else {
-        of("XDG_STATE_HOME").or_else(|| home.map(|home| home.join(".local/state")))
-    };
-    Some(folder?.join("rullama").join("history"))
 }
 
 #[cfg(test)]

@@ -34,5 +34,6 @@ mod store;
 mod stored;
 mod tokenize;
 mod train;
+mod tune;
 mod url;
 mod verify;
