@@ -1,5 +1,7 @@
 //! `cargo xtask hardware`: all checks that need a real GPU, as one report that can be pasted into an issue.
 
+mod figures;
+
 use std::{fs, path::Path, process::Command};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -22,13 +24,13 @@ const SHOWN: usize = 20;
 /// Options; a copied program needs neither cargo nor a toolchain.
 struct Options {
     program: Program,
-    /// Benchmarked in addition to the demo model.
-    model: Option<String>,
+    /// Benchmarked in addition to the demo model, and compared with the figures of this GPU.
+    models: Vec<String>,
     runs: usize,
     out: Option<String>,
 }
 
-/// `cargo xtask hardware [--program FILE] [--model MODEL] [--runs N] [--out FILE]`
+/// `cargo xtask hardware [--program FILE] [--model MODEL…] [--runs N] [--out FILE]`
 pub(crate) fn hardware(arguments: &[&str]) -> Result<()> {
     let options = options(arguments)?;
     let mut report = Report::default();
@@ -37,9 +39,9 @@ pub(crate) fn hardware(arguments: &[&str]) -> Result<()> {
     report.section("Op suite", || ops(&options.program));
     report.section("Golden models", || goldens(&options.program));
     report.section("Exit codes", || exits(&options));
-    report.section("Agreement and speed, demo model", || bench(&options.program, "demo"));
-    if let Some(model) = &options.model {
-        report.section(&format!("Speed, {model}"), || bench(&options.program, model));
+    report.section("Agreement, demo model", || bench(&options.program, "demo"));
+    for model in &options.models {
+        report.section(&format!("Speed, {model}"), || figures::compare(&options.program, model));
     }
     say(&report.text);
     if let Some(path) = &options.out {
@@ -50,13 +52,13 @@ pub(crate) fn hardware(arguments: &[&str]) -> Result<()> {
 }
 
 fn options(arguments: &[&str]) -> Result<Options> {
-    let (mut program, mut model, mut runs, mut out) = (None, None, 20, None);
+    let (mut program, mut models, mut runs, mut out) = (None, Vec::new(), 20, None);
     let mut arguments = arguments.iter().copied();
     while let Some(option) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{option} needs a value"));
         match option {
             "--program" => program = Some(fs::canonicalize(value()?)?),
-            "--model" => model = Some(value()?.to_owned()),
+            "--model" => models.push(value()?.to_owned()),
             "--runs" => runs = value()?.parse().context("--runs takes a number")?,
             "--out" => out = Some(value()?.to_owned()),
             other => bail!("unknown option `{other}`"),
@@ -70,7 +72,7 @@ fn options(arguments: &[&str]) -> Result<Options> {
         }
     };
     let program = Program { path, device: "gpu".into(), variables: vec![] };
-    Ok(Options { program, model, runs, out })
+    Ok(Options { program, models, runs, out })
 }
 
 /// The report; a section that fails does not stop the others.
@@ -199,13 +201,10 @@ fn exits(options: &Options) -> Result<String> {
     Ok(table)
 }
 
-/// Speed of a model; with the demo model, also the agreement of GPU and CPU.
+/// Speed of a model and the agreement of GPU and CPU with the demo model.
 fn bench(program: &Program, model: &str) -> Result<String> {
     let mut command = Command::new(&program.path);
     command.args(["bench", model, "-p", "512", "-n", "128", "-d", "0"]);
-    if model != "demo" {
-        command.arg("--no-agreement");
-    }
     let ended = command.output()?;
     ensure!(ended.status.success(), "{}: {}", ended.status, String::from_utf8_lossy(&ended.stderr));
     Ok(format!("```\n{}\n```\n", String::from_utf8_lossy(&ended.stdout).trim()))
