@@ -32,7 +32,7 @@ pub struct Gpu {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
     pub(super) backend: wgpu::Backend,
-    facts: DeviceFacts,
+    facts: Rc<DeviceFacts>,
     name: String,
     driver: String,
     software: bool,
@@ -107,8 +107,9 @@ impl Gpu {
         let usable = gpu.facts.f16 && subgroups == Some((32, 32));
         let matrix = options.matrix.filter(|_| usable).or(gpu.facts.matrix);
         let matrix_int8 = options.matrix_int8.filter(|_| subgroups == Some((32, 32)));
-        let facts = DeviceFacts { subgroups, matrix, matrix_int8, packed_dot, ..gpu.facts };
-        Ok(Self { name, software, facts, ..gpu })
+        let facts =
+            DeviceFacts { subgroups, matrix, matrix_int8, packed_dot, ..(*gpu.facts).clone() };
+        Ok(Self { name, software, facts: facts.into(), ..gpu })
     }
 
     async fn from_adapter(adapter: &wgpu::Adapter) -> Result<Self, EngineError> {
@@ -157,7 +158,7 @@ impl Gpu {
             device,
             queue,
             backend: info.backend,
-            facts,
+            facts: facts.into(),
             software: info.device_type == wgpu::DeviceType::Cpu,
             discrete: info.device_type == wgpu::DeviceType::DiscreteGpu,
             driver: driver(&info),
@@ -187,19 +188,19 @@ impl Gpu {
     /// The same device in the role of a lesser one with these facts, by which kernels are selected.
     #[must_use]
     pub fn playing(&self, facts: DeviceFacts) -> Self {
-        Self { facts, ..self.clone() }
+        Self { facts: facts.into(), ..self.clone() }
     }
 
     /// The same device with other constants of kernel selection.
     #[must_use]
     pub fn tuned(&self, tuning: Tuning) -> Self {
-        self.playing(DeviceFacts { tuning, ..self.facts.clone() })
+        self.playing(DeviceFacts { tuning, ..(*self.facts).clone() })
     }
 
     /// The same device without kernels that round more than f32 sums do: matrix units, which take f16 or int8 pairs.
     #[must_use]
     pub fn exact(&self) -> Self {
-        self.playing(DeviceFacts { matrix: None, matrix_int8: None, ..self.facts.clone() })
+        self.playing(DeviceFacts { matrix: None, matrix_int8: None, ..(*self.facts).clone() })
     }
 
     /// The facts that kernel selection depends on.
