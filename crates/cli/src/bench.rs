@@ -71,10 +71,13 @@ pub(crate) struct BenchArgs {
     /// Also print the time of each kernel, if the GPU has timestamps
     #[arg(long)]
     profile: bool,
-    /// Also measure scaling: decode by depth (to 32768 tokens), prefill by length (32 to 8192) and memory by context; prints tables
-    /// and writes plots to this file
+    /// Also measure scaling, each with the model it should follow: decode by depth (to 131072 tokens), adapters (to 8) and streams (to 32),
+    /// prefill by length (32 to 32768), images by size and memory by context; prints tables and writes plots to this file
     #[arg(long, value_name = "FILE.html")]
     growth: Option<PathBuf>,
+    /// With --growth: the projector file, to measure images
+    #[arg(long, value_name = "FILE", requires = "growth")]
+    mmproj: Option<PathBuf>,
     /// Instead measure so many requests at once, each with a prompt of -p and a completion of -n tokens
     #[arg(long, value_name = "STREAMS", value_delimiter = ',')]
     parallel: Vec<NonZeroUsize>,
@@ -184,7 +187,13 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
     let profile = if args.profile { profile::profile(&mut bench, draft)? } else { Vec::new() };
     let growth = match &args.growth {
         Some(path) => {
-            let growth = growth::measure(&mut bench, &gguf, args.repetitions)?;
+            let inputs = growth::Inputs {
+                gguf: &gguf,
+                loader: &loader,
+                mmproj: args.mmproj.as_deref(),
+                repetitions: args.repetitions,
+            };
+            let growth = growth::measure(&mut bench, &inputs)?;
             growth.write(path, &args.model, model.device().name())?;
             Some(growth)
         }

@@ -127,12 +127,37 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
     print(&text(device.name(), gpu_bytes, &measured))
 }
 
+/// Times to encode an image of each size, with its number of soft tokens.
+pub(crate) fn by_budget(
+    encoder: &VisionEncoder,
+    repetitions: usize,
+) -> Result<Vec<(u32, Vec<Duration>)>> {
+    let photo = photo()?;
+    let of = |budget: Budget| {
+        let image = photo.fill(budget);
+        let measured = measure(repetitions, || {
+            block_on(encoder.encode(&image, ImageSize::Native))?;
+            Ok(())
+        })?;
+        Ok((image.size().tokens(), measured.warm))
+    };
+    [Budget::Tiny, Budget::Small, Budget::Medium, Budget::Large, Budget::Huge]
+        .into_iter()
+        .map(of)
+        .collect()
+}
+
+/// An image of twelve megapixels.
+fn photo() -> Result<Image> {
+    let (width, height) = PHOTO;
+    let pixels = (0..width * height).flat_map(|i| [i, i / width, i / 7].map(|x| x as u8));
+    Ok(Image::from_rgb(width, height, pixels.collect()).map_err(RuntimeError::from)?)
+}
+
 /// Measures an image: preprocessing (resize, patches), then the encoder.
 fn bench_vision(args: &TowersArgs, encoder: &VisionEncoder) -> Result<[Measured; 2]> {
     let budget = Budget::try_from(args.image_budget).map_err(RuntimeError::from)?;
-    let (width, height) = PHOTO;
-    let pixels = (0..width * height).flat_map(|i| [i, i / width, i / 7].map(|x| x as u8));
-    let photo = Image::from_rgb(width, height, pixels.collect()).map_err(RuntimeError::from)?;
+    let photo = photo()?;
     let small = photo.fill(budget);
     let preprocessing = measure(args.repetitions, || {
         let patches = photo.fill(budget).patches(PATCH).map_err(RuntimeError::from)?;

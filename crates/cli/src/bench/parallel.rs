@@ -228,7 +228,7 @@ impl Measured {
     }
 
     /// Tokens per second of all streams while all of them generate.
-    fn decode_rate(&self) -> f64 {
+    pub(super) fn decode_rate(&self) -> f64 {
         let (tokens, elapsed) = self.together;
         tokens as f64 / elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }

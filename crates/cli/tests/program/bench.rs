@@ -64,7 +64,11 @@ fn growth_is_measured_and_drawn() {
     let page = folder.path().join("growth.html");
     let (model, path) = (golden_arg(MICRO), page.to_str().unwrap());
     let flags = ["--device", "cpu", "-p", "0", "-n", "0", "-r", "1", "--json"];
-    let output = rullama(["bench", &model, "--growth", path]).and(flags).json();
+    let mmproj = folder.path().join("mmproj.gguf");
+    let mmproj = mmproj.to_str().unwrap();
+    rullama(["bench-towers", "--size", "tiny", "--write", mmproj]).stdout();
+    let more = ["--growth", path, "--mmproj", mmproj];
+    let output = rullama(["bench", &model]).and(more).and(flags).json();
     let of = |what: &str, key: &str| -> Vec<u64> {
         let rows = output["growth"][what].as_array().unwrap();
         rows.iter().map(|row| row[key].as_u64().unwrap()).collect()
@@ -73,8 +77,16 @@ fn growth_is_measured_and_drawn() {
     assert_eq!(of("prefill", "tokens"), [32, 64, 128, 256, 512, 1024, 2048]);
     assert_eq!(of("memory", "context"), [4096]);
     let drawn = std::fs::read_to_string(&page).unwrap();
-    has(&drawn, &["decode, tokens/s, by depth", "prefill, tokens/s", "GPU memory, GB"]);
-    assert_eq!(drawn.matches("<svg").count(), 3);
+    has(&drawn, &["decode by depth, tokens/s", "prefill by length", "model", "GPU memory, GB"]);
+    assert_eq!(of("adapters", "adapters"), [0, 1, 2, 4, 8]);
+    assert_eq!(of("streams", "streams"), [1, 2, 4, 8, 16, 32]);
+    assert_eq!(of("images", "tokens").len(), 5);
+    for series in ["decode", "prefill", "adapters", "streams", "images"] {
+        for point in output["growth"][series].as_array().unwrap() {
+            assert!(point["model"].as_f64().unwrap() > 0.0, "{series}: {point}");
+        }
+    }
+    assert_eq!(drawn.matches("<svg").count(), 6);
 }
 
 #[test]
