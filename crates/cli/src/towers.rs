@@ -127,24 +127,28 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
     print(&text(device.name(), gpu_bytes, &measured))
 }
 
-/// Times to encode an image of each size, with its number of soft tokens.
+/// Times to encode an image of each size that the encoder takes, with its number of soft tokens.
 pub(crate) fn by_budget(
     encoder: &VisionEncoder,
     repetitions: usize,
 ) -> Result<Vec<(u32, Vec<Duration>)>> {
     let photo = photo()?;
-    let of = |budget: Budget| {
+    let mut all = Vec::new();
+    for budget in [Budget::Tiny, Budget::Small, Budget::Medium, Budget::Large, Budget::Huge] {
         let image = photo.fill(budget);
-        let measured = measure(repetitions, || {
-            block_on(encoder.encode(&image, ImageSize::Native))?;
-            Ok(())
-        })?;
-        Ok((image.size().tokens(), measured.warm))
-    };
-    [Budget::Tiny, Budget::Small, Budget::Medium, Budget::Large, Budget::Huge]
-        .into_iter()
-        .map(of)
-        .collect()
+        let encode = || match block_on(encoder.encode(&image, ImageSize::Native)) {
+            Ok(_) => Ok(true),
+            // Larger ones do not fit, either.
+            Err(RuntimeError::ImageTooLong { .. }) => Ok(false),
+            Err(error) => Err(error),
+        };
+        if !encode()? {
+            break;
+        }
+        let measured = measure(repetitions, || Ok(encode().map(drop)?))?;
+        all.push((image.size().tokens(), measured.warm));
+    }
+    Ok(all)
 }
 
 /// An image of twelve megapixels.

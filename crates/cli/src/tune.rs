@@ -90,7 +90,7 @@ pub(crate) fn tune(stores: &Stores, args: &TuneArgs) -> Result<()> {
     })
     .run();
     bar.finish_and_clear();
-    file.keep(found?, args.json)
+    file.keep(&found?, args.json)
 }
 
 /// The file of measurements and the entry of this model and GPU.
@@ -114,8 +114,8 @@ impl TuningFile {
     }
 
     /// Stores a tuning that is faster than the defaults; otherwise the defaults are used.
-    fn keep(mut self, found: search::Found, json: bool) -> Result<()> {
-        let search::Found { tuning, before, after, tried } = found;
+    fn keep(mut self, found: &search::Found, json: bool) -> Result<()> {
+        let search::Found { tuning, before, after, tried } = *found;
         let measured = Measured::new(self.key.clone(), tuning, (before, after));
         let faster = !measured.constants.is_empty();
         if faster {

@@ -174,7 +174,7 @@ mod tests {
         let (found, measured) = searched(|_, _| 100.0, 1000);
         let looping = |tuning: &&Tuning| tuning.loop_factor != Tuning::default().loop_factor;
         assert_eq!(measured.iter().filter(looping).count(), 0);
-        assert_eq!(found.tried, 23);
+        assert_eq!(found.tried, 21);
         let (found, _) = searched(|_, _| 100.0, 4);
         assert!(found.tried <= 4, "{}", found.tried);
     }
