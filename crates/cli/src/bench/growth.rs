@@ -72,7 +72,9 @@ pub(super) fn context(trained: usize) -> usize {
 pub(super) fn measure(bench: &mut Bench, inputs: &Inputs<'_>) -> Result<Growth> {
     let max = bench.max_tokens();
     let depths = [0].into_iter().chain((9..).map(|power| 1 << power));
-    let depths = depths.take_while(|depth| *depth <= DEEPEST && depth + DECODED <= max);
+    let depths = depths.take_while(|depth| depth + DECODED < max);
+    // The last one leaves room for the generated tokens in a context of the trained length.
+    let depths = depths.take_while(|depth| *depth < DEEPEST).chain([DEEPEST.min(max - DECODED)]);
     let lengths = (5..).map(|power| 1 << power);
     let lengths = lengths.take_while(|length| *length <= LONGEST && *length < max);
     let decode = depths.map(|depth| Test { prefill: false, tokens: DECODED, depth });
@@ -86,11 +88,8 @@ pub(super) fn measure(bench: &mut Bench, inputs: &Inputs<'_>) -> Result<Growth> 
         run(DECODE, |test| test.depth, decode.collect())?,
         run(PREFILL, |test| test.tokens, prefill.collect())?,
         by_adapters(bench, inputs)?,
+        by_streams(bench, inputs)?,
     ];
-    // Without a vocabulary there are no prompts for the scheduler.
-    if bench.session.model().tokenizer().is_ok() {
-        series.push(by_streams(bench, inputs)?);
-    }
     if let Some(mmproj) = inputs.mmproj {
         series.push(by_image_tokens(bench, inputs, mmproj)?);
     }

@@ -73,7 +73,7 @@ fn growth_is_measured_and_drawn() {
         let rows = output["growth"][what].as_array().unwrap();
         rows.iter().map(|row| row[key].as_u64().unwrap()).collect()
     };
-    assert_eq!(of("decode", "depth"), [0, 512, 1024, 2048]);
+    assert_eq!(of("decode", "depth"), [0, 512, 1024, 2048, 4063]);
     assert_eq!(of("prefill", "tokens"), [32, 64, 128, 256, 512, 1024, 2048]);
     assert_eq!(of("memory", "context"), [4096]);
     let drawn = std::fs::read_to_string(&page).unwrap();
