@@ -66,6 +66,8 @@ struct Request {
     tools: Vec<Tool>,
     #[serde(default)]
     think: bool,
+    /// Most tokens of thoughts.
+    think_budget: Option<usize>,
     /// The beginning of the reply to `messages`.
     prefix: Option<ReplyPrefix>,
     text: Option<String>,
@@ -97,7 +99,9 @@ impl Request {
             ..Conversation::default()
         };
         let media = memory.get(&self.media)?;
-        Ok(prompt_with(model, &conversation, &media, ChatOptions::default())?)
+        let mut prompt = prompt_with(model, &conversation, &media, ChatOptions::default())?;
+        prompt.thought_limit = self.think_budget.filter(|_| self.think);
+        Ok(prompt)
     }
 }
 

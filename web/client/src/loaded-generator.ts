@@ -97,6 +97,9 @@ export class LoadedGenerator<M extends Writes<S>, S extends Answers> extends OnD
     if (request.prefix !== undefined) {
       throw new RullamaError("bad_options", "this model writes whole blocks: it cannot continue a prefix");
     }
+    if (request.think_budget !== undefined) {
+      throw new RullamaError("bad_options", "this model writes whole blocks: its thoughts cannot be limited");
+    }
     if (request.constraint !== undefined) {
       const advice = "ask for the format in the prompt, and check what comes";
       throw new RullamaError("bad_options", `replies of ${this.info.name} cannot be constrained: ${advice}`);

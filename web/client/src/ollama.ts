@@ -23,6 +23,7 @@ import type {
 import type { AnswerRequest, EngineMessage } from "./protocol.js";
 import { OLLAMA_REFUSED, RAW_REFUSED, refuse } from "./refuse.js";
 import { adapterWords } from "./sampling.js";
+import { budgetWords, thinkAt } from "./think.js";
 import type { FitReport, GenerateEvent, LoadOptions, Usage } from "./types.js";
 
 const NS_PER_MS = 1e6;
@@ -333,10 +334,11 @@ function answerRequest(
   request: Omit<AnswerRequest, "options">,
   { think, options, adapters, format }: Pick<OllamaGenerateRequest, "think" | "options" | "adapters" | "format">,
 ): AnswerRequest {
-  const thinks = think === undefined ? {} : { think: think !== false };
+  const level = thinkAt(think, "think");
   return {
     ...request,
-    ...thinks,
+    ...(level.think === undefined ? {} : { think: level.think }),
+    ...budgetWords(level),
     ...constraintOf(formatOf({ format })),
     ...adapterWords(adapters),
     options: options ?? {},

@@ -48,8 +48,8 @@ export interface ChatCompletionParams {
     /** Not OpenAI's. */
     | GrammarFormat
     | null;
-  /** Anything but `none` lets the model think first. */
-  reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | null;
+  /** Anything but `none` lets the model think first: up to 512, 2048 and 8192 tokens, or until the model ends it. */
+  reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | null;
   n?: 1 | null;
 }
 

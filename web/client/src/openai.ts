@@ -16,6 +16,7 @@ import type {
 } from "./openai-types.js";
 import { OPENAI_REFUSED, refuse } from "./refuse.js";
 import { samplingOf } from "./sampling.js";
+import { thinkAt } from "./think.js";
 import type { Finish, GenerateEvent, GenerateOptions, Message, TokenLogprob, ToolCall, Usage } from "./types.js";
 
 /** What a model must be able to do. */
@@ -190,7 +191,6 @@ export function optionsOf(params: ChatCompletionParams): GenerateOptions {
   if (params.modalities?.some((modality) => modality !== "text")) {
     throw new RullamaError("bad_options", "modalities must be text: only text is generated");
   }
-  const effort = params.reasoning_effort;
   const all: { [K in keyof GenerateOptions]: GenerateOptions[K] | null | undefined } = {
     ...samplingOf({ ...params }),
     maxTokens: params.max_completion_tokens ?? params.max_tokens,
@@ -199,7 +199,7 @@ export function optionsOf(params: ChatCompletionParams): GenerateOptions {
     toolChoice: choiceOf(params.tool_choice),
     parallelToolCalls: params.parallel_tool_calls,
     format: formatOf(params.response_format),
-    think: effort === undefined || effort === null ? undefined : effort !== "none",
+    ...thinkAt(params.reasoning_effort, "reasoning_effort"),
     adapters: params.adapters,
   };
   const given = Object.entries(all).filter(([, value]) => value !== undefined && value !== null);

@@ -45,6 +45,8 @@ export interface AnswerRequest {
   messages?: EngineMessage[];
   tools?: unknown[];
   think?: boolean;
+  /** With `think`: most tokens of thoughts. */
+  think_budget?: number;
   text?: string;
   ids?: number[];
   /** With `messages`: what the reply continues. */

@@ -4,6 +4,7 @@ import { constraintOf, textConstraintOf, toolsOf } from "./constraint.js";
 import { RullamaError } from "./errors.js";
 import { splitPrefix } from "./prefix.js";
 import type { AnswerRequest, EngineMessage, EnginePart } from "./protocol.js";
+import { budgetWords } from "./think.js";
 import type { AdapterChoice } from "./training-types.js";
 import type { ContentPart, GenerateOptions, Message, SamplingOptions } from "./types.js";
 
@@ -128,6 +129,7 @@ export function chatRequest(
     ...(tools === undefined ? {} : { tools }),
     ...constrain(options),
     ...(options.think === undefined ? {} : { think: options.think }),
+    ...budgetWords(options),
     ...denoisingWords(options),
     ...adapterWords(options.adapters),
     options: samplingWords(options),

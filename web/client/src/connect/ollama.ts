@@ -2,6 +2,7 @@
 
 import { RullamaError } from "../errors.js";
 import type { EmbedRequest, EngineMessage, PlainVectors } from "../protocol.js";
+import { levelWithin } from "../think.js";
 import type { Finish, GenerateEvent, ModelInfo, ToolCall } from "../types.js";
 import { type Dialect, type EncodedFile, type RemoteRequest, shown, usageOf, vectorsOf } from "./dialect.js";
 import type { Server } from "./http.js";
@@ -53,7 +54,7 @@ export class OllamaDialect implements Dialect {
     request: RemoteRequest,
     signal?: AbortSignal,
   ): AsyncGenerator<GenerateEvent, void, void> {
-    const { messages, text, tools, think, options, files } = request;
+    const { messages, text, tools, think, think_budget: budget, options, files } = request;
     const { format, toolChoice } = (request.constraint ?? {}) as { format?: unknown; toolChoice?: unknown };
     if (toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none") {
       const advice = "connect with the dialect openai";
@@ -64,7 +65,7 @@ export class OllamaDialect implements Dialect {
       model,
       stream: true,
       options,
-      ...(think === undefined ? {} : { think }),
+      ...(think === undefined ? {} : { think: budget === undefined ? think : levelWithin(budget, ["low", "medium"]) }),
       ...(format === undefined ? {} : { format }),
       ...(messages
         ? { messages: messages.map((one) => messageOf(one, left)), ...(tools ? { tools } : {}) }

@@ -2,6 +2,7 @@
 
 import { RullamaError } from "../errors.js";
 import type { EmbedRequest, EngineMessage, PlainVectors } from "../protocol.js";
+import { levelWithin } from "../think.js";
 import type { Finish, GenerateEvent, ModelInfo, Usage } from "../types.js";
 import {
   type Dialect,
@@ -155,11 +156,12 @@ function figures(told: Chunk["usage"], first: number, ms: number): Usage {
   });
 }
 
-function options({ options: words, think }: RemoteRequest): Record<string, unknown> {
+function options({ options: words, think, think_budget: budget }: RemoteRequest): Record<string, unknown> {
   const said = Object.entries(words).map(([name, value]) => [WORDS[name] ?? name, value]);
+  const level = budget === undefined ? "medium" : levelWithin(budget, ["minimal", "low", "medium"]);
   return {
     ...Object.fromEntries(said),
-    ...(think === undefined ? {} : { reasoning_effort: think ? "medium" : "none" }),
+    ...(think === undefined ? {} : { reasoning_effort: think ? level : "none" }),
   };
 }
 

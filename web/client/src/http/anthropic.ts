@@ -4,6 +4,7 @@ import type { ChatModel } from "../chat-model.js";
 import type { ResponseFormat, ToolChoice } from "../constraint.js";
 import { CancelledError, RullamaError } from "../errors.js";
 import { ANTHROPIC_REFUSED, refuse } from "../refuse.js";
+import { type Think, thinkAt } from "../think.js";
 import type { ContentPart, Finish, GenerateEvent, GenerateOptions, Message, Tool, Usage } from "../types.js";
 import { type ErrorShape, begun, given, json, list, randomId, record, sse, streamed, text } from "./responses.js";
 
@@ -108,7 +109,7 @@ function imageOf(source: Fields): ContentPart {
 
 export function anthropicOptions(request: Fields): GenerateOptions {
   refuse(request, ANTHROPIC_REFUSED);
-  const { tools, thinking } = request;
+  const { tools } = request;
   const choice = record(request["tool_choice"] ?? {}, "tool_choice");
   const { type } = choice;
   const choices: Record<string, ToolChoice> = { auto: "auto", none: "none", any: "required" };
@@ -127,8 +128,29 @@ export function anthropicOptions(request: Fields): GenerateOptions {
     toolChoice: named ?? (type === undefined ? undefined : choices[String(type)]),
     parallelToolCalls: choice["disable_parallel_tool_use"] === true ? false : undefined,
     format: formatOf(request),
-    think: thinking === undefined ? undefined : record(thinking, "thinking")["type"] !== "disabled",
+    ...thinkingOf(request),
   });
+}
+
+const THINKING: readonly unknown[] = ["enabled", "adaptive", "disabled"];
+
+/** `thinking`, whose budget is a part of `max_tokens`; `output_config.effort` limits thoughts that have none. */
+function thinkingOf(request: Fields): Think {
+  const { thinking, output_config: config, max_tokens: most } = request;
+  if (thinking === undefined || thinking === null) return {};
+  const { type, budget_tokens: budget } = record(thinking, "thinking");
+  if (!THINKING.includes(type)) {
+    throw new RullamaError("bad_options", "the type of thinking must be enabled, adaptive or disabled");
+  }
+  if (type === "disabled") return { think: false };
+  if (budget === undefined || budget === null) {
+    const effort = config ? record(config, "output_config")["effort"] : undefined;
+    return { ...thinkAt(effort, "effort"), think: true };
+  }
+  if (!Number.isInteger(budget) || Number(budget) < 1 || (typeof most === "number" && Number(budget) >= most)) {
+    throw new RullamaError("bad_options", "thinking.budget_tokens must be a whole number from 1 to below max_tokens");
+  }
+  return { think: true, thinkBudget: Number(budget) };
 }
 
 /** Structured output: `output_config.format`, or `output_format` of earlier versions. */

@@ -6,6 +6,7 @@ import { RullamaError } from "../errors.js";
 import { fromBase64 } from "../media-bytes.js";
 import { OLLAMA_REFUSED, RAW_REFUSED, refuse } from "../refuse.js";
 import { samplingOf } from "../sampling.js";
+import { thinkAt } from "../think.js";
 import type {
   ContentPart,
   GenerateEvent,
@@ -38,7 +39,7 @@ function optionsOf(request: Record<string, unknown>, signal: AbortSignal): Gener
     ...ollamaOptions(options === undefined || options === null ? {} : record(options, "options")),
     logprobs: logprobs === true ? (top as number) : undefined,
     tools: tools === undefined || tools === null ? undefined : (list(tools, "tools") as Tool[]),
-    think: think === undefined || think === null ? undefined : think !== false,
+    ...thinkAt(think, "think"),
     format: format === "" || format === null ? undefined : (format as ResponseFormat | undefined),
     signal,
   });

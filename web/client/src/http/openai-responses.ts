@@ -4,6 +4,7 @@ import type { ChatModel } from "../chat-model.js";
 import type { ResponseFormat, ToolChoice } from "../constraint.js";
 import { CancelledError, RullamaError } from "../errors.js";
 import { RESPONSES_REFUSED, refuse } from "../refuse.js";
+import { thinkAt } from "../think.js";
 import type { ContentPart, GenerateEvent, GenerateOptions, Message, Tool, Usage } from "../types.js";
 import { OPENAI_ERRORS } from "./openai.js";
 import { begun, given, json, list, randomId, record, sse, streamed, text } from "./responses.js";
@@ -132,7 +133,7 @@ function optionsOf(request: Fields): GenerateOptions {
     toolChoice: choiceOf(choice),
     parallelToolCalls: request["parallel_tool_calls"] as boolean | undefined,
     format,
-    think: effort === undefined || effort === null ? undefined : effort !== "none",
+    ...thinkAt(effort, "the effort of reasoning"),
   });
 }
 

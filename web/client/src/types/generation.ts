@@ -83,6 +83,8 @@ export interface GenerateOptions extends SamplingOptions, DenoisingOptions {
   canvas?: boolean;
   /** Let the model think first. */
   think?: boolean;
+  /** With `think`: most tokens of thoughts, which then end, and the reply begins. */
+  thinkBudget?: number;
   tools?: Tool[];
   toolChoice?: ToolChoice;
   /** False ends a reply after its first call. */
