@@ -358,6 +358,36 @@ describe("failures", () => {
     const options = { expectedOutputs: [{ type: "tool-call" as const }], tools: [nothing] };
     await expect(languageModelOf(provider()).create(options)).rejects.toThrow(TypeError);
   });
+
+  it("of a schema are read before it is written, also those that would not be written", async () => {
+    const made = (inputSchema: object) =>
+      languageModelOf(provider()).create({
+        expectedOutputs: [{ type: "tool-call" }],
+        tools: [{ name: "f", description: "d", inputSchema }],
+      });
+    const read: PropertyKey[] = [];
+    const logged = new Proxy({ type: "object" }, { get: (target, key) => (read.push(key), Reflect.get(target, key)) });
+    await made(logged);
+    expect(read).toEqual(["type", "properties", "required", "toJSON", "type"]);
+    for (const member of ["type", "properties", "required"]) {
+      const error = new Error(member);
+      const throwing = new Proxy(
+        { type: "object" },
+        {
+          get: (target, key) => {
+            if (key === member) throw error;
+            return Reflect.get(target, key) as unknown;
+          },
+        },
+      );
+      await expect(made(throwing)).rejects.toBe(error);
+    }
+    // What is written must be a schema, too.
+    for (const written of [[], "object", {}, { type: "string" }, { type: "object", required: 5 }]) {
+      await expect(made({ type: "object", toJSON: () => written })).rejects.toThrow(TypeError);
+    }
+    await made({ type: "object", toJSON: () => ({ type: "object", properties: {} }) });
+  });
 });
 
 describe("values of tools", () => {

@@ -186,20 +186,32 @@ function toolOf(value: unknown): LanguageModelTool {
   return { name, description, inputSchema: schemaOf(schema, name), ...(run ? { execute: run } : {}) };
 }
 
-/** A copy of a tool's schema; what getters and `toJSON` throw goes to the page. */
+/**
+ * A copy of a tool's schema; what getters and `toJSON` throw goes to the page. The members that every schema of a tool may have are read
+ * from the object itself, whether they would be written or not, and from the copy, which the model is shown.
+ */
 function schemaOf(value: unknown, tool: string): object {
   if (typeof value !== "object" || value === null) throw new TypeError(`inputSchema of ${tool} is not an object`);
+  checkSchema(value, tool);
   // Undefined where `toJSON` returns nothing.
   const json = JSON.stringify(value) as string | undefined;
-  if (json === undefined) throw new TypeError(`inputSchema of ${tool} cannot be written as JSON`);
-  const schema = JSON.parse(json) as Record<string, unknown>;
-  const { type, properties, required: names } = schema;
-  const isObject = (one: unknown) => typeof one === "object" && one !== null && !Array.isArray(one);
-  if (type !== "object") throw new TypeError(`inputSchema of ${tool} must have the type object`);
-  if (properties !== undefined && !isObject(properties)) throw new TypeError(`properties of ${tool} are not an object`);
-  if (names !== undefined && !Array.isArray(names)) throw new TypeError(`required of ${tool} is not a list`);
+  const schema = json === undefined ? undefined : (JSON.parse(json) as unknown);
+  if (!isDictionary(schema)) throw new TypeError(`inputSchema of ${tool} cannot be written as a JSON object`);
+  checkSchema(schema, tool);
   return schema;
 }
+
+function checkSchema(schema: object, tool: string): void {
+  const { type, properties, required: names } = schema as Record<string, unknown>;
+  if (type !== "object") throw new TypeError(`inputSchema of ${tool} must have the type object`);
+  if (properties !== undefined && !isDictionary(properties)) {
+    throw new TypeError(`properties of ${tool} are not an object`);
+  }
+  if (names !== undefined && !Array.isArray(names)) throw new TypeError(`required of ${tool} is not a list`);
+}
+
+const isDictionary = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Whether a language has a name: tags that are well formed and mean nothing are not supported. */
 function isLanguage(tag: string): boolean {
