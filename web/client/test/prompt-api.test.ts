@@ -1,13 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { RullamaError } from "../src/errors.js";
-import {
-  LanguageModelToolCall,
-  LanguageModelToolError,
-  LanguageModelToolSuccess,
-  type ToolResultContent,
-  install,
-  languageModelOf,
-} from "../src/prompt-api/index.js";
+import { install, languageModelOf } from "../src/prompt-api/index.js";
 import { ProgressReporter } from "../src/prompt-api/monitor.js";
 import type { ModelProvider } from "../src/prompt-api/provider.js";
 import type { LanguageModelTool } from "../src/prompt-api/types.js";
@@ -412,70 +405,5 @@ describe("the context", () => {
     expect(model.asked[1]!.messages.map(({ content }) => content)).toEqual(["seen", "there"]);
     session.destroy();
     expect(await copy.prompt("still works")).toBe("Hello there");
-  });
-});
-
-describe("tools", () => {
-  const call = { type: "tool_call" as const, index: 0, call: { name: "weather", arguments: { city: "Ulm" } } };
-
-  it("with execute are called, all of a turn at once, and the reply goes on", async () => {
-    const model = fakeModel((_m, _o, number) => (number === 0 ? ["Wait. ", call, call] : ["Sunny."]));
-    let most = 0;
-    let now = 0;
-    const execute = async (input: object) => {
-      most = Math.max(most, ++now);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      now -= 1;
-      return `sun in ${(input as { city: string }).city}`;
-    };
-    const session = await api(model).create({ ...WITH_TOOLS, tools: [tool({ execute })] });
-    expect(await session.prompt("Weather?")).toBe("Wait. Sunny.");
-    expect(most).toBe(2);
-    const { messages, options } = model.asked[1]!;
-    expect(messages.slice(1)).toEqual([
-      { role: "assistant", content: "Wait. ", toolCalls: [call.call, call.call] },
-      { role: "tool", toolName: "weather", content: "sun in Ulm" },
-      { role: "tool", toolName: "weather", content: "sun in Ulm" },
-    ]);
-    expect(options.tools![0]!.function).toMatchObject({ name: "weather", parameters: { type: "object" } });
-  });
-
-  it("without execute are answered by the page", async () => {
-    const model = fakeModel((_m, _o, number) => (number === 0 ? ["Wait.", call] : ["Sunny."]));
-    const session = await api(model).create({ ...WITH_TOOLS, tools: [tool()] });
-    const reply = (await session.prompt("Weather?")) as { type: string; value: LanguageModelToolCall }[];
-    expect(reply.map(({ type }) => type)).toEqual(["text", "tool-call"]);
-    const { value: made } = reply[1]!;
-    expect(made).toBeInstanceOf(LanguageModelToolCall);
-    expect([made.name, made.arguments]).toEqual(["weather", { city: "Ulm" }]);
-    const { callID } = made;
-    expect(callID).toMatch(/^[-0-9a-f]{36}$/u);
-    const response = new LanguageModelToolSuccess({
-      callID,
-      name: "weather",
-      result: [{ type: "text", value: { sun: 1 } }],
-    });
-    const value = [{ type: "tool-response" as const, value: response }];
-    expect(await session.prompt([{ role: "user", content: value }])).toBe("Sunny.");
-    expect(model.asked[1]!.messages.at(-1)).toEqual({ role: "tool", toolName: "weather", content: '{"sun":1}' });
-  });
-
-  it("that fail are told to the model, and results that cannot be shown are refused", async () => {
-    const model = fakeModel((_m, _o, number) => (number === 0 ? [call] : ["Sorry."]));
-    const execute = () => Promise.reject(new Error("no network"));
-    const session = await api(model).create({ ...WITH_TOOLS, tools: [tool({ execute })] });
-    expect(await session.prompt("Weather?")).toBe("Sorry.");
-    expect(model.asked[1]!.messages.at(-1)!.content).toBe('{"error":"no network"}');
-    const answer = (value: unknown) => session.prompt([{ role: "user", content: [{ type: "tool-response", value }] }]);
-    const success = (result: ToolResultContent) =>
-      new LanguageModelToolSuccess({ callID: "1", name: "weather", result: [result] });
-    await expect(answer(success({ type: "image", value: 1 }))).rejects.toEqual(named("NotSupportedError"));
-    await expect(answer(success({ type: "text", value: 1n }))).rejects.toEqual(named("DataError"));
-    // It would be written as {}.
-    await expect(answer(success({ type: "object", value: new Blob(["x"]) }))).rejects.toEqual(named("DataError"));
-    expect(await answer(success({ type: "object", value: { sun: [1] } }))).toBe("Sorry.");
-    expect(model.asked.at(-1)!.messages.at(-1)!.content).toBe('{"sun":[1]}');
-    const error = new LanguageModelToolError({ callID: "1", name: "weather", errorMessage: "late" });
-    expect(await answer(error)).toBe("Sorry.");
   });
 });

@@ -27,9 +27,9 @@ import type {
   LanguageModelCreateOptions,
   LanguageModelPrompt,
   LanguageModelPromptOptions,
+  PromptPart,
   PromptResult,
   SamplingMode,
-  ToolCallValue,
 } from "./types.js";
 
 type Handler = ((event: Event) => unknown) | null;
@@ -40,7 +40,7 @@ export interface LanguageModelSession extends EventTarget {
   promptStreaming(
     input: LanguageModelPrompt,
     options?: LanguageModelPromptOptions,
-  ): ReadableStream<string | { type: "tool-call"; value: ToolCallValue }>;
+  ): ReadableStream<string | PromptPart>;
   append(input: LanguageModelPrompt, options?: { signal?: AbortSignal }): Promise<undefined>;
   measureContextUsage(input: LanguageModelPrompt, options?: LanguageModelPromptOptions): Promise<number>;
   readonly contextUsage: number;
@@ -158,18 +158,23 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
         if (typeof chunk === "string") text += chunk;
         else calls.push(chunk);
       });
-      if (calls.length === 0) return text;
-      return text === "" ? calls : [{ type: "text", value: text }, ...calls];
+      if (!session.hasParts) return text;
+      return text === "" && calls.length > 0 ? calls : [{ type: "text", value: text }, ...calls];
     }
 
-    promptStreaming(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): ReadableStream<Chunk> {
+    promptStreaming(
+      input: LanguageModelPrompt,
+      options: LanguageModelPromptOptions = {},
+    ): ReadableStream<string | PromptPart> {
       const session = this.#session;
       needs(arguments.length, "promptStreaming");
       const converted = convertedRequest(input, options);
       const outer = session.signalOf(converted.signal);
       const request = requestOf(converted);
       const cancel = new AbortController();
-      return new ReadableStream<Chunk>({
+      const partOf = (chunk: Chunk): string | PromptPart =>
+        session.hasParts && typeof chunk === "string" ? { type: "text", value: chunk } : chunk;
+      return new ReadableStream<string | PromptPart>({
         start(controller) {
           try {
             session.check(request.messages);
@@ -179,7 +184,7 @@ export function languageModelOf(provider: ModelProvider, hasRaw = isExtension())
           }
           const signal = AbortSignal.any([outer, cancel.signal]);
           session
-            .prompt(request, signal, (chunk) => controller.enqueue(chunk))
+            .prompt(request, signal, (chunk) => controller.enqueue(partOf(chunk)))
             .then(
               () => {
                 if (!cancel.signal.aborted) controller.close();

@@ -4,8 +4,8 @@ import { decodeAudio } from "../audio.js";
 import type { ContentPart, Message, ToolCall } from "../types.js";
 import { domError } from "./errors.js";
 import type { ConvertedMessage } from "./idl.js";
-import { type ToolResponse, toolResponseOf } from "./tool-values.js";
-import type { LanguageModelMessageContent, MessageType } from "./types.js";
+import { type ToolResponse, toolCallOf, toolResponseOf } from "./tool-values.js";
+import type { LanguageModelMessageContent, MessageRole, MessageType } from "./types.js";
 
 /** What a message may hold, and where it comes in a session. */
 export interface PromptRules {
@@ -24,27 +24,39 @@ export function validate(messages: readonly ConvertedMessage[], { inputs, maySta
     if (prefix && (role !== "assistant" || index < messages.length - 1)) {
       throw domError("SyntaxError", "prefix is for the last message, of role assistant");
     }
-    for (const part of content) validatePart(part, role === "assistant", inputs);
+    for (const part of content) validatePart(part, role, inputs);
   }
 }
 
 function validatePart(
   { type, value }: LanguageModelMessageContent,
-  isReply: boolean,
+  role: MessageRole,
   inputs: PromptRules["inputs"],
 ): void {
-  if (isReply && type !== "text" && type !== "tool-call") {
-    throw domError("NotSupportedError", `a message of role assistant cannot hold a part of type ${type}`);
-  }
-  if (type === "text") {
-    if (typeof value !== "string") throw domError("SyntaxError", "the value of a text is not a string");
-  } else if (type === "image" || type === "audio") {
+  const mustBeExpected = () => {
     if (!inputs.has(type)) throw domError("NotSupportedError", `${type} is not among the session's expectedInputs`);
-    if (type === "image" ? !isImage(value) : !isAudio(value)) throw new TypeError(`the value is no ${type}`);
-  } else if (type === "tool-call" && !isReply) {
-    throw domError("NotSupportedError", "only messages of role assistant hold tool calls");
-  } else if (type === "tool-response") {
-    toolResponseOf(value);
+  };
+  switch (type) {
+    case "text":
+      if (typeof value !== "string") throw domError("SyntaxError", "the value of a text is not a string");
+      return;
+    case "image":
+    case "audio":
+      if (role === "assistant") {
+        throw domError("NotSupportedError", `a message of role assistant cannot hold a part of type ${type}`);
+      }
+      mustBeExpected();
+      if (type === "image" ? !isImage(value) : !isAudio(value)) throw new TypeError(`the value is no ${type}`);
+      return;
+    case "tool-call":
+      if (role !== "assistant") throw new TypeError("only messages of role assistant hold tool calls");
+      mustBeExpected();
+      toolCallOf(value);
+      return;
+    // Chrome's earlier versions took results of tools that were not expected.
+    case "tool-response":
+      if (role !== "user") throw new TypeError("only messages of role user hold results of tools");
+      toolResponseOf(value);
   }
 }
 
@@ -96,10 +108,8 @@ function capturePart({ type, value }: LanguageModelMessageContent): Captured | P
       return captureImage(value);
     case "audio":
       return captureAudio(value);
-    case "tool-call": {
-      const { name, arguments: given } = (value ?? {}) as { name?: unknown; arguments?: unknown };
-      return { type, call: { name: String(name), arguments: (given ?? {}) as Record<string, unknown> } };
-    }
+    case "tool-call":
+      return { type, call: toolCallOf(value) };
     case "tool-response":
       return { type, response: toolResponseOf(value) };
   }

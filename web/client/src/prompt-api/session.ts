@@ -9,7 +9,7 @@ import { destroyedError, promptError } from "./errors.js";
 import type { ConvertedMessage, CoreOptions } from "./idl.js";
 import { capture, validate } from "./prompts.js";
 import { LanguageModelToolCall } from "./tool-values.js";
-import type { LanguageModelTool, MessageType, SamplingMode, ToolCallValue } from "./types.js";
+import type { LanguageModelTool, MessageType, PromptPart, SamplingMode } from "./types.js";
 
 /** The share of the context that old exchanges leave to a reply, which would end after a few words otherwise. */
 const REPLY_SHARE = 0.1;
@@ -28,7 +28,7 @@ const SAMPLING: Record<SamplingMode, GenerateOptions> = {
 };
 
 /** A piece of a reply: text, or a call that the page answers. */
-export type Chunk = string | { type: "tool-call"; value: ToolCallValue };
+export type Chunk = string | Extract<PromptPart, { type: "tool-call" }>;
 
 export interface Request {
   messages: ConvertedMessage[];
@@ -51,6 +51,13 @@ export class Session {
   ) {
     const { signal } = this.destroyed;
     this.ended = created ? AbortSignal.any([signal, created]) : signal;
+  }
+
+  /** Whether replies are lists of parts: calls of tools are expected, and the page answers some of them. */
+  get hasParts(): boolean {
+    const { expectedOutputs, tools } = this.options;
+    const areRun = tools.length > 0 && tools.every(({ execute }) => execute !== undefined);
+    return !areRun && expectedOutputs.some(({ type }) => type === "tool-call");
   }
 
   destroy(): void {

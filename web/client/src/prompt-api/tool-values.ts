@@ -1,5 +1,6 @@
 // Calls of tools that the page itself runs, and their results as it passes them to the session.
 
+import type { ToolCall } from "../types.js";
 import { domError } from "./errors.js";
 import { dictionary, isPlatformObject, list, required, text } from "./idl.js";
 import { asInterface } from "./interface.js";
@@ -130,6 +131,18 @@ function resultOf(value: unknown): ToolResultContent {
   return { type, value: required(from, "value", "a part of the result") };
 }
 
+/** The call in a message: an object of the class above, or a plain one with its members. Its arguments are copied. */
+export function toolCallOf(value: unknown): ToolCall {
+  const { name, arguments: given } = (value ?? {}) as Record<string, unknown>;
+  if (typeof name !== "string") throw new TypeError("the value of a tool call has no name");
+  const json = jsonOf(given ?? {});
+  const copy = json === undefined ? undefined : (JSON.parse(json) as unknown);
+  if (typeof copy !== "object" || copy === null || Array.isArray(copy)) {
+    throw domError("DataError", "the arguments of a tool call cannot be written as a JSON object");
+  }
+  return { name, arguments: copy as Record<string, unknown> };
+}
+
 /** A result as the model reads it. */
 export interface ToolResponse {
   name: string;
@@ -150,13 +163,17 @@ function resultText({ type, value }: ToolResultContent): string {
     throw domError("NotSupportedError", `results of type ${type} cannot be shown to the model`);
   }
   if (typeof value === "string") return value;
-  let json: string | undefined;
-  try {
-    // An image or another object of the browser would be written as an empty object.
-    json = isPlatformObject(value) ? undefined : JSON.stringify(value);
-  } catch {
-    json = undefined;
-  }
+  const json = jsonOf(value);
   if (json === undefined) throw domError("DataError", "the result of a tool cannot be written as JSON");
   return json;
+}
+
+/** A value as JSON; undefined where it has none. */
+function jsonOf(value: unknown): string | undefined {
+  try {
+    // An image or another object of the browser would be written as an empty object.
+    return isPlatformObject(value) ? undefined : JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
 }

@@ -74,5 +74,8 @@ export interface ToolCallValue {
   readonly arguments: object | null;
 }
 
-/** What `prompt()` resolves to where a tool without `execute` is called. */
-export type PromptResult = string | ({ type: "text"; value: string } | { type: "tool-call"; value: ToolCallValue })[];
+/** A part of a reply. */
+export type PromptPart = { type: "text"; value: string } | { type: "tool-call"; value: ToolCallValue };
+
+/** What `prompt()` resolves to: a list of parts in sessions that expect outputs of type `tool-call` and do not run all tools themselves. */
+export type PromptResult = string | PromptPart[];
