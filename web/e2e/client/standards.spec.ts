@@ -62,6 +62,46 @@ test("SDK clients say what the model says", async ({ client, server }) => {
   expect(new Set(Object.values(said))).toEqual(new Set([said["direct"]]));
 });
 
+test("thoughts end when their budget is used", async ({ client, server }) => {
+  server.script("/sdks.js", await bundle());
+  const found = await client.evaluate(async () => {
+    const load = (path: string) => import(path);
+    const { Anthropic } = (await load("/sdks.js")) as typeof import("./sdks.ts");
+    const { modelFetch } = (await load("/rullama/http/index.js")) as typeof import("../../client/src/http/index.js");
+    const model = await sharedModel("worker");
+    const id = async (marker: string) => (await model.tokenize(marker, { special: true, bos: false }))[0]!;
+    const [open, close] = await Promise.all(["<|channel>", "<channel|>"].map(id));
+    // A random model that begins to think, and would never end by itself.
+    const logitBias = { [open!]: 50, [close!]: -100 };
+    const thinker = new Proxy(model, {
+      get: (target, key) =>
+        key === "chat"
+          ? (...[messages, options]: Parameters<typeof model.chat>) =>
+              target.chat(messages, { ...options, logitBias, seed: 1 })
+          : Reflect.get(target, key),
+    });
+    const fetch = modelFetch(thinker);
+    const anthropic = new Anthropic({ apiKey: "x", fetch, dangerouslyAllowBrowser: true, baseURL: "http://x.invalid" });
+    const asked = async (budget?: number) => {
+      const { content, stop_reason, usage } = await anthropic.messages.create({
+        model: "m",
+        messages: [{ role: "user", content: "Hello" }],
+        max_tokens: 32,
+        thinking: budget === undefined ? { type: "adaptive" } : { type: "enabled", budget_tokens: budget },
+        // One token.
+        output_config: { format: { type: "json_schema", schema: { enum: [1] } } },
+      });
+      const text = content.map((block) => (block.type === "text" ? block.text : "")).join("");
+      return { types: content.map(({ type }) => type), text, stop_reason, tokens: usage.output_tokens };
+    };
+    return { short: await asked(6), longer: await asked(12), endless: await asked() };
+  });
+  const whole = { types: ["thinking", "text"], text: "1", stop_reason: "end_turn" };
+  expect([found.short, found.longer]).toMatchObject([whole, whole]);
+  expect(found.longer.tokens - found.short.tokens).toBe(6);
+  expect(found.endless).toMatchObject({ types: ["thinking"], stop_reason: "max_tokens", tokens: 32 });
+});
+
 test("objects and tool loops of the AI SDK are held to their schemas", async ({ client, server }) => {
   server.script("/sdks.js", await bundle());
   const made = await client.evaluate(async () => {
