@@ -33,7 +33,7 @@ describe("options", () => {
       logprobs: true,
       reasoning_effort: "low" as const,
     };
-    expect(optionsOf(given)).toEqual({ maxTokens: 3, topP: 0.5, logprobs: 0, think: true });
+    expect(optionsOf(given)).toEqual({ maxTokens: 3, topP: 0.5, logprobs: 0, think: true, thinkBudget: 2048 });
     expect(optionsOf({ messages: [], max_tokens: 3, max_completion_tokens: 4 })).toEqual({ maxTokens: 4 });
     const others = { messages: [], top_k: 5, min_p: 0.1, xtc_probability: 0.5, parallel_tool_calls: false };
     expect(optionsOf(others)).toEqual({ topK: 5, minP: 0.1, xtcProbability: 0.5, parallelToolCalls: false });
