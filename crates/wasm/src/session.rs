@@ -100,7 +100,9 @@ impl Request {
         };
         let media = memory.get(&self.media)?;
         let mut prompt = prompt_with(model, &conversation, &media, ChatOptions::default())?;
-        prompt.thought_limit = self.think_budget.filter(|_| self.think);
+        // Models without thinking ignore the request for it, and so its limit.
+        let thinks = self.think && model.template()?.thinks();
+        prompt.thought_limit = self.think_budget.filter(|_| thinks);
         Ok(prompt)
     }
 }
