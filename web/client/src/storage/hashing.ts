@@ -19,14 +19,20 @@ const SLICE = 4 << 20;
 export function hashInWorker(start: () => Worker): HashPieces {
   return async (pieces, signal) => {
     const worker = start();
-    const ask = (message: ToHasher) =>
-      new Promise<FromHasher>((resolve, reject) => {
+    // Heard from the start: the first piece may come after the failure.
+    const ended = new Promise<never>((_, reject) => {
+      worker.onerror = (event) => reject(new RullamaError("internal", `the hash worker failed: ${event.message}`));
+      signal.addEventListener("abort", () => reject(new CancelledError()), { once: true });
+    });
+    ended.catch(() => {});
+    const ask = (message: ToHasher) => {
+      const answer = new Promise<FromHasher>((resolve, reject) => {
         worker.onmessage = ({ data }: MessageEvent<FromHasher>) =>
           data.type === "failed" ? reject(unpack(data.error)) : resolve(data);
-        worker.onerror = (event) => reject(new RullamaError("internal", `the hash worker failed: ${event.message}`));
-        signal.addEventListener("abort", () => reject(new CancelledError()), { once: true });
         worker.postMessage(message);
       });
+      return Promise.race([ended, answer]);
+    };
     try {
       for await (const piece of pieces) await ask({ type: "piece", piece });
       const answer = await ask({ type: "end" });
