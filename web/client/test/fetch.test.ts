@@ -145,7 +145,7 @@ describe("openai", () => {
   });
 
   it("gets the headers of a stream while the model is loaded, and late errors in it", async () => {
-    const wait = <T>(value: T) => new Promise<T>((resolve) => setTimeout(resolve, 120, value));
+    const wait = <T>(value: T) => new Promise<T>((resolve) => setTimeout(resolve, 400, value));
     const slow = (model: FakeModel) => modelFetch({ model: () => wait(model) }, { patienceMs: 20 });
     const body = JSON.stringify({ model: "m", messages: QUESTION, stream: true });
     const response = await slow(fakeModel())(`${BASE}/chat/completions`, { method: "POST", body });
