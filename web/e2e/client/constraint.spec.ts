@@ -178,7 +178,9 @@ test("the demo model answers in a format, thinks first, and calls", { tag: "@slo
   await client.evaluate(define);
   const all = await client.evaluate(async (tools) => {
     const model = await rullama.load("/demo.gguf", { keep: false });
-    const sum = { type: "object", properties: { sum: { type: "integer" } }, required: ["sum"] };
+    const properties = { sum: { type: "integer" } };
+    // Without thinking the model would go on with properties of its own.
+    const sum = { type: "object", properties, required: ["sum"], additionalProperties: false };
     const options = { temperature: 0 };
     const answers = {
       schema: await reply(model, { ...options, format: sum }),
