@@ -1,30 +1,160 @@
-import { readFileSync } from "node:fs";
-import { expect, test } from "vitest";
-import { ACTIONS, codeOf, describe, labelOf, textOf, titleOf } from "../src/lib/failures.js";
-import { en } from "../src/text/en/index.js";
+// Every error of the package has words in every language: what happened, what to do, and a button; chosen by its code and fields.
+import { afterEach, describe as group, expect, test, vi } from "vitest";
+import { ERROR_CODES } from "../../client/src/types/error-codes.js";
+import {
+  BadAdapterError,
+  BadDataError,
+  NetworkError,
+  NotFoundError,
+  NoWebGpuError,
+  QuotaError,
+  RullamaError,
+  pack,
+  unpack,
+} from "../../client/src/errors.js";
+import {
+  ACTIONS,
+  adviceOf,
+  codeOf,
+  describe,
+  describeTraining,
+  labelOf,
+  noWebGpu,
+  storageProblem,
+  textOf,
+  titleOf,
+  type Failure,
+} from "../src/lib/failures.js";
+import { LANGUAGES, speak, type Language } from "../src/text/index.svelte.js";
 
-test("every code of the engine has a text and one action", () => {
-  const source = readFileSync(new URL("../../client/src/types/error-codes.ts", import.meta.url), "utf8");
-  const list = /type ErrorCode =([^;]+);/u.exec(source)?.[1] ?? "";
-  const codes = [...list.matchAll(/"(\w+)"/gu)].map((match) => match[1]);
-  expect(codes.length).toBeGreaterThan(10);
-  expect(Object.keys(ACTIONS).sort()).toEqual(codes.sort());
-  for (const code of Object.keys(ACTIONS) as (keyof typeof ACTIONS)[]) {
-    expect(titleOf({ code })).toBe(en[`failure.${code}.title`]);
-    expect(textOf({ code })).toMatch(/\.$/u);
-    expect(labelOf({ code })).not.toBe("");
-    expect(labelOf({ code, label: "Other" })).toBe("Other");
+const DETAIL = "technical words in English";
+/** The fields that each class of error has. */
+const FIELDS = [
+  new NoWebGpuError(DETAIL, "insecure"),
+  new NoWebGpuError(DETAIL, "unsupported"),
+  new NoWebGpuError(DETAIL, "no_adapter"),
+  new NotFoundError(DETAIL, ["gemma4:e2b", "gemma4:e4b"]),
+  new NetworkError(DETAIL, 401),
+  new NetworkError(DETAIL, 429),
+  new NetworkError(DETAIL, 503),
+  new NetworkError(DETAIL, 418),
+  new QuotaError(DETAIL, 3e9, 1e9),
+  new BadAdapterError(DETAIL, ["a tensor", "another tensor"]),
+  new BadDataError(DETAIL, 7),
+];
+/** As they arrive from the worker. */
+const arrived = (error: RullamaError) => unpack(pack(error));
+
+const SENTENCE = /[.!?。！？؟]$/u;
+const SCRIPT: Partial<Record<Language, RegExp>> = { ja: /[\p{sc=Hira}\p{sc=Kana}\p{sc=Han}]/u, ar: /\p{sc=Arab}/u };
+const languages = Object.keys(LANGUAGES) as Language[];
+
+async function inLanguage(language: Language): Promise<void> {
+  vi.stubGlobal("document", { documentElement: {} });
+  await speak(language);
+}
+
+afterEach(async () => {
+  await inLanguage("en");
+  vi.unstubAllGlobals();
+});
+
+function check(failure: Failure, language: Language): void {
+  const { code } = failure;
+  for (const words of [textOf(failure), adviceOf(failure)]) {
+    expect(words, code).toMatch(SENTENCE);
+    expect(words, code).not.toContain("{");
+    expect(words, code).not.toContain(DETAIL);
+    expect(words, code).toMatch(SCRIPT[language] ?? /\p{L}/u);
   }
+  expect(adviceOf(failure), code).not.toBe(textOf(failure));
+  for (const words of [titleOf(failure), labelOf(failure)]) {
+    expect(words, code).toMatch(SCRIPT[language] ?? /\p{L}/u);
+    expect(words, code).not.toMatch(SENTENCE);
+  }
+  expect(failure.detail).toBe(DETAIL);
+  expect(ACTIONS[code]).toBe(failure.action);
+}
+
+test("the codes are those that the package exports", () => {
+  expect(Object.keys(ACTIONS).sort()).toEqual([...ERROR_CODES].sort());
+  expect(ERROR_CODES.length).toBeGreaterThan(20);
+});
+
+group.each(languages)("in the language %s", (language) => {
+  test("every error code says what happened and what to do", async () => {
+    await inLanguage(language);
+    for (const code of ERROR_CODES) check(describe(arrived(new RullamaError(code, DETAIL))), language);
+  });
+
+  test("fields of errors say more than their codes", async () => {
+    await inLanguage(language);
+    const general = (code: Failure["code"]) => ({ text: textOf({ code }), advice: adviceOf({ code }) });
+    const told = FIELDS.map((error) => {
+      const failure = describe(arrived(error));
+      check(failure, language);
+      const words = { text: textOf(failure), advice: adviceOf(failure) };
+      expect(words, failure.code).not.toEqual(general(failure.code));
+      return `${words.text} ${words.advice}`;
+    });
+    expect(new Set(told).size).toBe(FIELDS.length);
+    const all = told.join(" ");
+    for (const value of ["gemma4:e2b", "401", "503"]) expect(all).toContain(value);
+  });
+
+  test("a training that is too large says what makes it smaller", async () => {
+    await inLanguage(language);
+    const failure = describeTraining(new RullamaError("does_not_fit", DETAIL));
+    check(failure, language);
+    expect(adviceOf(failure)).not.toBe(adviceOf({ code: "does_not_fit" }));
+    expect(titleOf(failure)).not.toBe(titleOf({ code: "does_not_fit" }));
+    expect(describeTraining(new RullamaError("diverged", DETAIL)).details).toEqual({});
+  });
+});
+
+test("sizes, names and counts of fields are shown", () => {
+  const words = (error: RullamaError) => `${textOf(describe(error))} ${adviceOf(describe(error))}`;
+  expect(words(new QuotaError("x", 3e9, 1e9))).toMatch(/3\.0.GB.*1\.0.GB/u);
+  expect(words(new NotFoundError("x", ["a:1", "b:2"]))).toContain("Did you mean a:1 or b:2?");
+  expect(words(new BadDataError("x", 7))).toContain("Line 7");
+  expect(words(new BadAdapterError("x", ["one"]))).toContain("1 of its tensors does not fit");
+  // Fields that are no numbers say nothing.
+  expect(textOf(describe(new QuotaError("x", NaN, NaN)))).toBe(textOf({ code: "quota" }));
+});
+
+test("a device without a connection is told so", () => {
+  vi.stubGlobal("navigator", { onLine: false });
+  expect(textOf(describe(new NetworkError("x")))).toContain("offline");
+  expect(textOf(describe(new NetworkError("x", 503)))).toContain("503");
+});
+
+test("a page without WebGPU is told why", () => {
+  const failure = noWebGpu({ reason: "x", why: "insecure" });
+  expect(adviceOf(failure)).toContain("https://");
+  expect(failure.detail).toBe("x");
+  expect(adviceOf(noWebGpu())).toBe(adviceOf({ code: "no_webgpu" }));
+});
+
+test("what a page itself knows comes before the code's words", () => {
+  const code = "context_full";
+  expect(labelOf({ code, label: "Other" })).toBe("Other");
+  expect(textOf({ code, text: "Other." })).toBe("Other.");
+  expect(adviceOf({ code, advice: "Other." })).toBe("Other.");
 });
 
 test("codes are read from whatever is thrown", () => {
-  const check = (error: unknown, code: string) => expect(codeOf(error)).toBe(code);
-  check(Object.assign(new Error("x"), { code: "quota" }), "quota");
-  check(Object.assign(new Error("x"), { code: "constructor" }), "internal");
-  check(new DOMException("x", "AbortError"), "cancelled");
-  check(new DOMException("x", "QuotaExceededError"), "quota");
-  check("text", "internal");
-  check(undefined, "internal");
+  const is = (error: unknown, code: string) => expect(codeOf(error)).toBe(code);
+  is(Object.assign(new Error("x"), { code: "quota" }), "quota");
+  is(Object.assign(new Error("x"), { code: "constructor" }), "internal");
+  is(new DOMException("x", "AbortError"), "cancelled");
+  is(new DOMException("x", "QuotaExceededError"), "quota");
+  is("text", "internal");
+  is(undefined, "internal");
+});
+
+test("what cannot be stored has a reason in the app's language", () => {
+  expect(storageProblem(new DOMException("x", "QuotaExceededError"))).toBe("browser storage is full");
+  expect(storageProblem(new Error("x"))).toBe("browser storage is not working");
 });
 
 test("the engine's own words come along", () => {

@@ -5,7 +5,6 @@ import { contextFor } from "../src/lib/options.js";
 import { Sentences } from "../src/lib/sentences.js";
 import { ticks } from "../src/lib/ticks.js";
 import { cleanTitle } from "../src/state/titles.js";
-import { lineProblem } from "../src/lib/training-lines.js";
 
 test("axes have round numbers", () => {
   expect(ticks(2.58 * 4)).toEqual([0, 5, 10, 15]);
@@ -33,11 +32,6 @@ test("a growing answer is said sentence by sentence, each once", () => {
   expect(sentences.end("It is a whale. It swims. In the sea")).toBe(3);
   expect(said.at(-1)).toBe("In the sea");
   expect(new Sentences(() => {}).end("")).toBe(0);
-});
-
-test("lines that are no JSON are explained without the parser's own words", () => {
-  expect(lineProblem("expected value at line 1 column 1")).toBe("This is not valid JSON (near character 1).");
-  expect(lineProblem("the line has no `prompt`")).toBe("the line has no `prompt`");
 });
 
 test("titles that models write are cleaned", () => {

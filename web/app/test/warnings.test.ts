@@ -12,11 +12,13 @@ test("every warning of the package is told in the language of the app", async ()
     fit({ gpu: 3.6e9 }, device, {}, undefined),
     fit({ gpu: 3.6e9 }, device, {}, 4),
     fit({ gpu: 1e9 }, { ...device, fallback: true }, {}, undefined),
+    fit({ gpu: 1e9 }, { ...device, webgpu: false }, {}, undefined),
   ].flatMap((report) => report.warnings);
   expect(warnings.map(warningText)).toEqual([
     expect.stringMatching(/3,6\sGB GPU-Speicher/u),
     expect.stringMatching(/4,0\sGB Speicher/u),
     expect.stringContaining("Keine GPU gefunden"),
+    "WebGPU ist in diesem Browser nicht verfügbar",
   ]);
   expect(warningText("Something else.")).toBe("Something else.");
   await speak("en");

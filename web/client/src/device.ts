@@ -3,7 +3,7 @@
 import { NoWebGpuError, RullamaError } from "./errors.js";
 import { MATRIX_FEATURES, compilesMatrixUnits, listedMatrixUnits } from "./matrix-units.js";
 import { Queue } from "./queue.js";
-import type { DeviceReport, LoadOptions } from "./types.js";
+import type { DeviceReport, LoadOptions, WebGpuAbsence } from "./types.js";
 import type { Device } from "./wasm/rullama.js";
 
 type DeviceClass = typeof Device;
@@ -20,18 +20,19 @@ const LIMITS = [
   "maxComputeInvocationsPerWorkgroup",
 ] as const;
 
-/** The adapter, or the reason why there is none, for a person. */
-async function findAdapter(powerPreference: GPUPowerPreference): Promise<GPUAdapter | string> {
+const ABSENT: Record<WebGpuAbsence, string> = {
+  insecure: "WebGPU needs https (or localhost): this page was opened without.",
+  unsupported: "There is no WebGPU here: use a current Chrome, Edge, Safari 26 or Firefox.",
+  no_adapter:
+    "The browser has WebGPU but offers no GPU: switch on hardware acceleration in its settings, or update the GPU's driver.",
+};
+
+/** The adapter, or why there is none. */
+async function findAdapter(powerPreference: GPUPowerPreference): Promise<GPUAdapter | WebGpuAbsence> {
   if (!("gpu" in (globalThis.navigator ?? {}))) {
-    return globalThis.isSecureContext === false
-      ? "WebGPU needs https (or localhost): this page was opened without."
-      : "There is no WebGPU here: use a current Chrome, Edge, Safari 26 or Firefox.";
+    return globalThis.isSecureContext === false ? "insecure" : "unsupported";
   }
-  const adapter = await navigator.gpu.requestAdapter({ powerPreference });
-  return (
-    adapter ??
-    "The browser has WebGPU but offers no GPU: switch on hardware acceleration in its settings, or update the GPU's driver."
-  );
+  return (await navigator.gpu.requestAdapter({ powerPreference })) ?? "no_adapter";
 }
 
 /** Widths of subgroups, where kernels can use them: they take `subgroup_id`, a language extension younger than subgroups. */
@@ -62,7 +63,8 @@ function isSoftware({ info }: GPUAdapter): boolean {
 /** What this browser's GPU offers. */
 export async function deviceReport(): Promise<DeviceReport> {
   const adapter = await findAdapter("high-performance");
-  if (typeof adapter === "string") return { webgpu: false, reason: adapter, features: [], limits: {} };
+  if (typeof adapter === "string")
+    return { webgpu: false, reason: ABSENT[adapter], why: adapter, features: [], limits: {} };
   const { info, limits } = adapter;
   const subgroups = subgroupsOf(adapter);
   return {
@@ -100,7 +102,7 @@ async function openNow(
 ): Promise<OpenDevice> {
   const powerPreference = options.powerPreference ?? "high-performance";
   const adapter = await findAdapter(powerPreference);
-  if (typeof adapter === "string") throw new NoWebGpuError(adapter);
+  if (typeof adapter === "string") throw new NoWebGpuError(ABSENT[adapter], adapter);
   const { subgroups: withSubgroups = true, f16 = true, matrix: withMatrix = true } = options.features ?? {};
   const subgroups = withSubgroups ? subgroupsOf(adapter) : undefined;
   const listed = withMatrix && f16 && subgroups !== undefined ? listedMatrixUnits(adapter) : undefined;

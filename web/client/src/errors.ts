@@ -1,6 +1,6 @@
 // Failures with a stable code. They cross to and from a worker as plain data: `pack` there, `unpack` here.
 
-import type { ErrorCode } from "./types.js";
+import type { ErrorCode, WebGpuAbsence } from "./types.js";
 
 /** Every failure of this package; `code` says which kind it is. */
 export class RullamaError extends Error {
@@ -64,10 +64,13 @@ export class CancelledError extends RullamaError {
   }
 }
 
-/** There is no WebGPU here; the message says what to do about it. */
+/** There is no WebGPU here; the message says what to do about it, and `why` which of the known causes it is. */
 export class NoWebGpuError extends RullamaError {
-  constructor(message: string, options?: ErrorOptions) {
+  readonly why?: WebGpuAbsence;
+
+  constructor(message: string, why?: WebGpuAbsence, options?: ErrorOptions) {
     super("no_webgpu", message, options);
+    this.why = why;
   }
 }
 
@@ -167,7 +170,7 @@ export function unpack(packed: PackedError): RullamaError {
     case "cancelled":
       return new CancelledError(message, options);
     case "no_webgpu":
-      return new NoWebGpuError(message, options);
+      return new NoWebGpuError(message, fields["why"] as WebGpuAbsence | undefined, options);
     case "device_lost":
       return new DeviceLostError(message, options);
     case "interrupted":

@@ -18,6 +18,7 @@ export type * from "./constraint.js";
 export type * from "./training-types.js";
 export type * from "./api.js";
 export * from "./errors.js";
+export { ERROR_CODES } from "./types/error-codes.js";
 export { type BrowserReport, type TestSummary, browserReport, reportText } from "./browser-report.js";
 export { type ConnectOptions, connect } from "./connect/index.js";
 export { deviceReport } from "./device.js";

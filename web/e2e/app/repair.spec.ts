@@ -378,7 +378,7 @@ test("what fails on export is said", async ({ app }) => {
     };
   });
   await app.getByRole("button", { name: "Export all as JSON" }).click();
-  await expect(app.getByText("Export failed: The quota has been exceeded.")).toBeVisible();
+  await expect(app.getByText("Export failed: browser storage is full")).toBeVisible();
 });
 
 test("a GPU that was lost in the background comes back with the user, and the answer goes on", async ({ app }) => {

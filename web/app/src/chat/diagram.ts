@@ -8,6 +8,9 @@ export const MERMAID = "mermaid";
 const MOST_TEXT = 20_000;
 const PATIENCE_MS = 5000;
 
+/** The code is no diagram: its reader says why, in English. */
+class SyntaxProblem extends Error {}
+
 /** The diagram as SVG. Each has a worker of its own, so that none can wait for another or outlive its time. */
 function drawn(request: DiagramRequest): Promise<string> {
   const worker = new Worker(new URL("../lib/diagram-worker.ts", import.meta.url), { type: "module" });
@@ -16,7 +19,7 @@ function drawn(request: DiagramRequest): Promise<string> {
     worker.addEventListener("message", ({ data }: MessageEvent<DiagramReply>) => {
       clearTimeout(slow);
       if ("svg" in data) resolve(data.svg);
-      else reject(new Error(data.error));
+      else reject(new SyntaxProblem(data.error));
     });
     worker.addEventListener("error", () => reject(new Error(t("diagram.missing"))));
     worker.postMessage(request);
@@ -28,6 +31,17 @@ function image(svg: string): HTMLImageElement {
   shown.alt = t("diagram.label");
   shown.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   return shown;
+}
+
+/** Technical words in English, for those who look closer. */
+function folded(words: string): HTMLDetailsElement {
+  const details = document.createElement("details");
+  const summary = document.createElement("summary");
+  summary.textContent = t("failure.detail");
+  const text = document.createElement("p");
+  Object.assign(text, { dir: "ltr", lang: "en", textContent: words });
+  details.append(summary, text);
+  return details;
 }
 
 /** Shows the code of a frame again. */
@@ -60,7 +74,10 @@ async function show(frame: Element): Promise<void> {
     pre.hidden = true;
     button.textContent = t("diagram.code");
   } catch (error) {
-    place.textContent = t("diagram.failed", { reason: error instanceof Error ? error.message : "" });
+    const technical = error instanceof SyntaxProblem;
+    const reason = error instanceof Error && !technical ? error.message : t("diagram.wrong");
+    place.textContent = t("diagram.failed", { reason });
+    if (technical) place.append(folded(error.message));
   }
 }
 

@@ -1,7 +1,8 @@
 // What went wrong, for a person: what happened, and the one thing to do about it.
 
-import type { ErrorCode } from "rullama";
+import type { DeviceReport, ErrorCode } from "rullama";
 import { t } from "../text/index.svelte.js";
+import { detailsOf, wordsFor, type Details } from "./failure-details.js";
 
 /** What a failure's button does. Pages carry these out; see `state/actions.ts`. */
 export type Action =
@@ -20,13 +21,16 @@ export type Action =
 
 export interface Failure {
   code: ErrorCode;
-  /** The engine's own words, where they say more. */
+  /** What the error's fields say. */
+  details?: Details;
+  /** The package's own words: English, for those who look closer. */
   detail?: string;
   action: Action;
   /** What the button says, where that is not the code's own label. */
   label?: string;
-  /** What it means, where that is not the code's own text. */
+  /** What it means and what to do, where that is not what the code and the fields say. */
   text?: string;
+  advice?: string;
 }
 
 /** What helps against each code the engine knows; the compiler and a test hold this to be complete. Titles and texts are messages. */
@@ -59,9 +63,15 @@ export const ACTIONS: Record<ErrorCode, Action> = {
   internal: "reload_page",
 };
 
-/** The title of a failure, its explanation, and what its button says. */
-export const titleOf = ({ code }: Pick<Failure, "code">): string => t(`failure.${code}.title`);
-export const textOf = ({ code, text }: Pick<Failure, "code" | "text">): string => text ?? t(`failure.${code}.text`);
+type Told = Pick<Failure, "code" | "details" | "text" | "advice">;
+
+/** The title of a failure, what it means, what to do about it, and what its button says. */
+export const titleOf = ({ code, details }: Pick<Failure, "code" | "details">): string =>
+  wordsFor(code, details).title ?? t(`failure.${code}.title`);
+export const textOf = ({ code, details, text }: Told): string =>
+  text ?? wordsFor(code, details).text ?? t(`failure.${code}.text`);
+export const adviceOf = ({ code, details, advice }: Told): string =>
+  advice ?? wordsFor(code, details).advice ?? t(`failure.${code}.advice`);
 export const labelOf = ({ code, label }: Pick<Failure, "code" | "label">): string =>
   label ?? t(`failure.${code}.action`);
 
@@ -82,10 +92,27 @@ export function codeOf(error: unknown): ErrorCode {
 /** Code, words and action for anything that was thrown. */
 export function describe(error: unknown): Failure {
   const detail = error instanceof Error ? error.message : typeof error === "string" ? error : undefined;
-  return failureOf(codeOf(error), detail);
+  const failure = failureOf(codeOf(error), detail);
+  const details = detailsOf(error);
+  if (failure.code === "network" && !details.status && globalThis.navigator?.onLine === false) details.offline = true;
+  return { ...failure, details };
 }
 
 /** A failure by its code. */
 export function failureOf(code: ErrorCode, detail?: string): Failure {
   return { code, action: ACTIONS[code], ...(detail ? { detail } : {}) };
 }
+
+/** What a device without WebGPU says. */
+export function noWebGpu(report?: Pick<DeviceReport, "reason" | "why">): Failure {
+  return { ...failureOf("no_webgpu", report?.reason), details: detailsOf(report) };
+}
+
+/** A failure of a training, where what helps is not another model. */
+export function describeTraining(error: unknown): Failure {
+  const failure = describe(error);
+  return failure.code === "does_not_fit" ? { ...failure, details: { training: true } } : failure;
+}
+
+/** Why something could not be stored. */
+export const storageProblem = (error: unknown): string => t(codeOf(error) === "quota" ? "save.full" : "save.storage");

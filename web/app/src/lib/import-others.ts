@@ -213,9 +213,8 @@ export function foreign(json: string, now = Date.now(), newId: () => string = ()
   let value: unknown;
   try {
     value = JSON.parse(json);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : t("import.unreadable");
-    throw new ImportError(t("import.notJson", { reason }));
+  } catch (cause) {
+    throw new ImportError(t("import.notJson"), { cause });
   }
   const talks = (Array.isArray(value) ? value : [value]).flatMap((one) => talkOf(one, now) ?? []);
   const all = talks.filter(({ said }) => said.length > 0).map((talk) => stored(talk, newId));

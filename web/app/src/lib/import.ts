@@ -49,9 +49,8 @@ export async function* textOf(file: Blob): AsyncGenerator<string> {
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : t("import.unreadable");
-    throw new ImportError(t("import.notJson", { reason }));
+  } catch (cause) {
+    throw new ImportError(t("import.notJson"), { cause });
   }
 }
 

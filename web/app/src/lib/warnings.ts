@@ -5,6 +5,8 @@ import { bytes } from "./format.js";
 
 const UNKNOWN = /^It takes ([\d.]+) GB of GPU memory; browsers do not say how much there is\.$/u;
 const SMALL = /^It takes ([\d.]+) GB, and this device has about ([\d.]+) GB of memory in all\.$/u;
+/** Of `deviceReport`, where there is none. */
+const ABSENT = /\bWebGPU\b/u;
 const SOFTWARE = /^No GPU found: emulated on the CPU/u;
 
 const size = (gigabytes: string | undefined) => bytes(Number(gigabytes) * 1e9);
@@ -15,5 +17,6 @@ export function warningText(warning: string): string {
   if (needed !== undefined) return t("fit.unknownMemory", { size: size(needed) });
   const [, taken, total] = SMALL.exec(warning) ?? [];
   if (taken !== undefined) return t("fit.smallDevice", { size: size(taken), total: size(total) });
+  if (ABSENT.test(warning)) return t("failure.no_webgpu.title");
   return SOFTWARE.test(warning) ? t("device.software") : warning;
 }

@@ -13,7 +13,7 @@ import type {
 import { isMedia, type Attached, type Attachment } from "../lib/attachments.js";
 import { branch, stepMessages, toMessages, tooOld, type ToolRun, type Turn } from "../lib/conversation.js";
 import { excerptsBlock } from "../lib/excerpts.js";
-import { codeOf, describe, titleOf } from "../lib/failures.js";
+import { codeOf, describe, storageProblem, titleOf } from "../lib/failures.js";
 import { FIELDS, type FieldName } from "../lib/options.js";
 import { plain } from "../lib/markdown.js";
 import { Sentences } from "../lib/sentences.js";
@@ -150,7 +150,7 @@ class Answer {
     try {
       turn = await chats().add(said, parent);
     } catch (error) {
-      notices.show(t("save.message", { reason: describe(error).detail ?? t("save.storage") }));
+      notices.show(t("save.message", { reason: storageProblem(error) }));
       return false;
     }
     // A first message gives a conversation its address, if it is still the one that is shown.
@@ -167,9 +167,7 @@ class Answer {
     const written = { role: "assistant", content: text, conversation, finish: "stop", edited: true } as const;
     await chats()
       .add({ ...written, ...(by === undefined ? {} : { model: by }) }, turn.parent)
-      .catch((error: unknown) =>
-        notices.show(t("save.answer", { reason: describe(error).detail ?? t("save.storage") })),
-      );
+      .catch((error: unknown) => notices.show(t("save.answer", { reason: storageProblem(error) })));
   }
 
   /** Answers a turn again; the old answer stays as an alternative. */
@@ -229,7 +227,7 @@ class Answer {
       turn = wish.continued ?? (await chats().add({ role: "assistant", content: "", conversation }, asked.id));
     } catch (error) {
       this.jobs = this.jobs.filter((one) => one !== job);
-      notices.show(t("save.answer", { reason: describe(error).detail ?? t("save.storage") }));
+      notices.show(t("save.answer", { reason: storageProblem(error) }));
       return;
     }
     job.turn = turn.id;

@@ -5,6 +5,7 @@ import { toMarkdown, toPage } from "../lib/documents.js";
 import { download } from "../lib/download.js";
 import { ImportError, textOf } from "../lib/import.js";
 import { FORMAT } from "../lib/export.js";
+import { storageProblem } from "../lib/failures.js";
 import { foreign } from "../lib/import-others.js";
 import { chats } from "./chats.svelte.js";
 import { notices } from "./notices.svelte.js";
@@ -17,7 +18,7 @@ export async function exportFile(one?: { id: string; title: string }): Promise<v
     const file = await chats().export(one?.id);
     download(one ? `${one.title}.json` : `rullama-chats-${day}.json`, file);
   } catch (error) {
-    notices.show(t("chats.notExported", { reason: error instanceof Error ? error.message : String(error) }));
+    notices.show(t("chats.notExported", { reason: storageProblem(error) }));
   }
 }
 
@@ -30,7 +31,7 @@ export async function exportDocument(one: Conversation, kind: "md" | "html"): Pr
     const type = page ? "text/html" : "text/markdown";
     download(`${one.title}.${kind}`, new Blob([text], { type: `${type};charset=utf-8` }));
   } catch (error) {
-    notices.show(t("chats.notExported", { reason: error instanceof Error ? error.message : String(error) }));
+    notices.show(t("chats.notExported", { reason: storageProblem(error) }));
   }
 }
 

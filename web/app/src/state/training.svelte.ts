@@ -1,7 +1,7 @@
 // The training page: its data, its settings, and the run that is under way.
 
 import type { SavedTraining, TrainingOptions, TrainingProgress, TrainingReport, TrainingSessionApi } from "rullama";
-import { codeOf, describe, type Failure } from "../lib/failures.js";
+import { codeOf, describeTraining, type Failure } from "../lib/failures.js";
 import { throttle } from "../lib/throttle.js";
 import { adapters } from "./adapters.svelte.js";
 import { engine } from "./engine.svelte.js";
@@ -54,7 +54,7 @@ class Training {
     } catch (error) {
       if (asked !== this.#asked) return;
       this.report = undefined;
-      this.failure = describe(error);
+      this.failure = describeTraining(error);
     } finally {
       if (asked === this.#asked) this.looking = false;
     }
@@ -88,7 +88,7 @@ class Training {
       notices.speak(t("training.started"));
       await this.#follow(session);
     } catch (error) {
-      if (codeOf(error) !== "cancelled") this.failure = describe(error);
+      if (codeOf(error) !== "cancelled") this.failure = describeTraining(error);
     } finally {
       this.session = undefined;
       this.starting = false;
@@ -119,7 +119,7 @@ class Training {
   }
 
   async pause(): Promise<void> {
-    await this.session?.pause().catch((error: unknown) => (this.failure = describe(error)));
+    await this.session?.pause().catch((error: unknown) => (this.failure = describeTraining(error)));
   }
 
   async resume(): Promise<void> {
@@ -133,7 +133,7 @@ class Training {
   async discard(id: string): Promise<void> {
     await engine()
       .discardTraining(id)
-      .catch((error: unknown) => (this.failure = describe(error)));
+      .catch((error: unknown) => (this.failure = describeTraining(error)));
     await this.lookSaved();
   }
 }

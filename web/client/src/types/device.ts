@@ -2,11 +2,16 @@
 
 import type { MemoryReport } from "./models.js";
 
+/** Why there is no WebGPU: a page without https, a browser without WebGPU, or a browser that offers no GPU. */
+export type WebGpuAbsence = "insecure" | "unsupported" | "no_adapter";
+
 /** What this browser's GPU offers. */
 export interface DeviceReport {
   webgpu: boolean;
   /** Why there is no WebGPU, for a person. */
   reason?: string;
+  /** The same for programs. */
+  why?: WebGpuAbsence;
   vendor?: string;
   architecture?: string;
   description?: string;

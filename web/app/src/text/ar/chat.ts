@@ -174,5 +174,6 @@ export const chat: Translation<typeof source> = {
   "save.message": "تعذّر حفظ الرسالة: {reason}",
   "save.answer": "تعذّر حفظ الرد: {reason}",
   "save.storage": "تخزين المتصفح لا يعمل",
+  "save.full": "تخزين المتصفح ممتلئ",
   "save.lost": "تعذّر حفظ هذا الرد.",
 };

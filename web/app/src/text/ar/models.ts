@@ -11,6 +11,7 @@ export const models: Translation<typeof source> = {
   "models.loadedBadge": "محمَّل",
   "models.details": "التفاصيل",
   "models.detailsOf": "تفاصيل {name}",
+  "models.notOffered": "لا يستطيع الخادم إتاحة هذا النموذج: أحد ملفاته مفقود أو تالف. نزّله هناك من جديد.",
   "models.choose": "اختيار",
   "models.chooseName": "اختيار {name}",
   "models.loaded": "محمَّل",

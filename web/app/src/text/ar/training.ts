@@ -47,6 +47,16 @@ export const training: Translation<typeof source> = {
   },
   "training.line": "السطر {line}",
   "training.notJson": "هذا ليس JSON صالحًا (قرب الحرف {column}).",
+  "training.line.unknown": "يحتاج إلى `messages` أو `prompt` مع `completion` أو `text` أو `ids`.",
+  "training.line.field": "الحقل `{field}` مفقود أو نوعه خاطئ.",
+  "training.line.noReply": "ليس في المحادثة رسالة من المساعد للتدريب عليها.",
+  "training.line.empty": "ليس فيه نص للتدريب عليه.",
+  "training.line.noToken": "الرمز {id} ليس في مفردات النموذج.",
+  "training.line.unusable": "لا يستطيع النموذج قراءة هذا المثال: غيّره أو احذفه.",
+  "training.problem.needs":
+    "يحتاج التدريب إلى {needed} من الذاكرة الرسومية، ولا يمكنه استخدام أكثر من {free}. استخدم طول تسلسل أقصر أو رتبة أقل أو وحدات مستهدفة أقل.",
+  "training.problem.split": "لا تترك حصة التحقق شيئًا للتدريب أو شيئًا للقياس: أضف أمثلة أو اختر حصة أخرى.",
+  "training.problem.wrong": "لا يمكن تدريب النموذج بهذه الإعدادات: غيّرها.",
   "training.moreBad": {
     zero: "و{count} غيرها. أصلحها قبل التدريب.",
     one: "وسطر آخر. أصلحه قبل التدريب.",

@@ -10,6 +10,7 @@ export const workspace: Translation<typeof source> = {
   "diagram.label": "مخطط Mermaid",
   "diagram.drawing": "جارٍ الرسم…",
   "diagram.failed": "لا يمكن رسم هذا المخطط. {reason}",
+  "diagram.wrong": "الشيفرة غير صالحة: عدّلها أو اطلبها مرة أخرى.",
   "diagram.slow": "يستغرق وقتًا طويلًا.",
   "diagram.long": "إنه طويل جدًا.",
   "diagram.missing": "تعذّر تحميل جزء التطبيق الذي يرسمه.",

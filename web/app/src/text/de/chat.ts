@@ -161,5 +161,6 @@ export const chat: Translation<typeof source> = {
   "save.message": "Die Nachricht konnte nicht gespeichert werden: {reason}",
   "save.answer": "Die Antwort konnte nicht gespeichert werden: {reason}",
   "save.storage": "Der Browser-Speicher funktioniert nicht",
+  "save.full": "Der Browser-Speicher ist voll",
   "save.lost": "Diese Antwort konnte nicht gespeichert werden.",
 };

@@ -11,6 +11,8 @@ export const models: Translation<typeof source> = {
   "models.loadedBadge": "geladen",
   "models.details": "Details",
   "models.detailsOf": "Details zu {name}",
+  "models.notOffered":
+    "Der Server kann dieses Modell nicht anbieten: Eine seiner Dateien fehlt oder ist beschädigt. Lade es dort erneut herunter.",
   "models.choose": "Auswählen",
   "models.chooseName": "{name} auswählen",
   "models.loaded": "Geladen",

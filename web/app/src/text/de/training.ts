@@ -25,6 +25,17 @@ export const training: Translation<typeof source> = {
   },
   "training.line": "Zeile {line}",
   "training.notJson": "Das ist kein gültiges JSON (bei Zeichen {column}).",
+  "training.line.unknown": "Sie braucht `messages`, `prompt` mit `completion`, `text` oder `ids`.",
+  "training.line.field": "`{field}` fehlt oder hat den falschen Typ.",
+  "training.line.noReply": "Das Gespräch hat keine Antwort des Assistenten zum Trainieren.",
+  "training.line.empty": "Sie enthält keinen Text zum Trainieren.",
+  "training.line.noToken": "Das Token {id} ist nicht im Vokabular des Modells.",
+  "training.line.unusable": "Das Modell kann dieses Beispiel nicht lesen: Ändere oder entferne es.",
+  "training.problem.needs":
+    "Das Training braucht {needed} GPU-Speicher, darf aber nur {free} verwenden. Verwende kürzere Sequenzen, einen niedrigeren Rang oder weniger Zielmodule.",
+  "training.problem.split":
+    "Die Validierungsmenge lässt nichts zum Trainieren oder nichts zum Messen übrig: Füge Beispiele hinzu oder wähle einen anderen Anteil.",
+  "training.problem.wrong": "Mit diesen Einstellungen kann das Modell nicht trainiert werden: Ändere sie.",
   "training.moreBad": {
     one: "Und {count} weitere. Korrigiere sie vor dem Training.",
     other: "Und {count} weitere. Korrigiere sie vor dem Training.",

@@ -10,6 +10,7 @@ export const workspace: Translation<typeof source> = {
   "diagram.label": "Mermaid-Diagramm",
   "diagram.drawing": "Wird gezeichnet…",
   "diagram.failed": "Dieses Diagramm lässt sich nicht zeichnen. {reason}",
+  "diagram.wrong": "Sein Code ist ungültig: Bearbeite ihn, oder frage noch einmal.",
   "diagram.slow": "Es dauert zu lange.",
   "diagram.long": "Es ist zu lang.",
   "diagram.missing": "Der Teil der App, der es zeichnet, konnte nicht geladen werden.",

@@ -154,5 +154,6 @@ export const chat = {
   "save.message": "The message could not be saved: {reason}",
   "save.answer": "The answer could not be saved: {reason}",
   "save.storage": "browser storage is not working",
+  "save.full": "browser storage is full",
   "save.lost": "This answer could not be saved.",
 } as const;

@@ -9,6 +9,8 @@ export const models = {
   "models.loadedBadge": "loaded",
   "models.details": "Details",
   "models.detailsOf": "Details of {name}",
+  "models.notOffered":
+    "The server cannot offer this model: one of its files is missing or damaged. Download it there again.",
   "models.choose": "Choose",
   "models.chooseName": "Choose {name}",
   "models.loaded": "Loaded",

@@ -20,6 +20,17 @@ export const training = {
   "training.badLines": { one: "{count} line cannot be used", other: "{count} lines cannot be used" },
   "training.line": "Line {line}",
   "training.notJson": "This is not valid JSON (near character {column}).",
+  "training.line.unknown": "It needs `messages`, `prompt` with `completion`, `text`, or `ids`.",
+  "training.line.field": "`{field}` is missing or has the wrong type.",
+  "training.line.noReply": "The conversation has no assistant message to train on.",
+  "training.line.empty": "It has no text to train on.",
+  "training.line.noToken": "Token {id} is not in the model's vocabulary.",
+  "training.line.unusable": "The model cannot read this example: change or remove it.",
+  "training.problem.needs":
+    "Training needs {needed} of GPU memory, but may use {free}. Use a shorter sequence length, a lower rank or fewer target modules.",
+  "training.problem.split":
+    "The validation split leaves nothing to train on or nothing to measure: add examples or choose another split.",
+  "training.problem.wrong": "The model cannot be trained with these settings: change them.",
   "training.moreBad": {
     one: "And {count} more. Fix it before training.",
     other: "And {count} more. Fix them before training.",

@@ -8,6 +8,7 @@ export const workspace = {
   "diagram.label": "Mermaid diagram",
   "diagram.drawing": "Drawing…",
   "diagram.failed": "This diagram cannot be drawn. {reason}",
+  "diagram.wrong": "Its code is not valid: edit it, or ask for it again.",
   "diagram.slow": "It takes too long.",
   "diagram.long": "It is too long.",
   "diagram.missing": "The part of the app that draws it could not be loaded.",

@@ -154,5 +154,6 @@ export const chat: Translation<typeof source> = {
   "save.message": "メッセージを保存できませんでした: {reason}",
   "save.answer": "回答を保存できませんでした: {reason}",
   "save.storage": "ブラウザーのストレージが動作していません",
+  "save.full": "ブラウザーのストレージがいっぱいです",
   "save.lost": "この回答を保存できませんでした。",
 };

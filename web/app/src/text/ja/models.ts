@@ -11,6 +11,8 @@ export const models: Translation<typeof source> = {
   "models.loadedBadge": "読み込み済み",
   "models.details": "詳細",
   "models.detailsOf": "{name} の詳細",
+  "models.notOffered":
+    "サーバーはこのモデルを提供できません。ファイルが見つからないか破損しています。サーバー側で再度ダウンロードしてください。",
   "models.choose": "選択",
   "models.chooseName": "{name} を選択",
   "models.loaded": "読み込み済み",

@@ -19,6 +19,17 @@ export const training: Translation<typeof source> = {
   "training.badLines": { other: "{count} 行を使用できません" },
   "training.line": "{line} 行目",
   "training.notJson": "有効な JSON ではありません（{column} 文字目付近）。",
+  "training.line.unknown": "`messages`、`prompt` と `completion`、`text`、`ids` のいずれかが必要です。",
+  "training.line.field": "`{field}` がないか、型が正しくありません。",
+  "training.line.noReply": "会話に学習対象となるアシスタントのメッセージがありません。",
+  "training.line.empty": "学習するテキストがありません。",
+  "training.line.noToken": "トークン {id} はモデルの語彙にありません。",
+  "training.line.unusable": "モデルはこの例を読み取れません。変更するか削除してください。",
+  "training.problem.needs":
+    "学習には {needed} の GPU メモリが必要ですが、使用できるのは {free} です。シーケンス長を短くするか、ランクを下げるか、対象モジュールを減らしてください。",
+  "training.problem.split":
+    "検証用の分割では、学習用または測定用の例がなくなります。例を追加するか、割合を変更してください。",
+  "training.problem.wrong": "この設定ではモデルを学習できません。設定を変更してください。",
   "training.moreBad": { other: "他に {count} 件あります。学習の前に修正してください。" },
   "training.exampleNumber": "例 {at}",
   "training.previous": "前へ",

@@ -10,6 +10,7 @@ export const workspace: Translation<typeof source> = {
   "diagram.label": "Mermaid の図",
   "diagram.drawing": "描画中…",
   "diagram.failed": "この図は描画できません。{reason}",
+  "diagram.wrong": "コードが正しくありません。編集するか、もう一度質問してください。",
   "diagram.slow": "時間がかかりすぎます。",
   "diagram.long": "長すぎます。",
   "diagram.missing": "描画に必要なアプリの部品を読み込めませんでした。",
