@@ -278,7 +278,7 @@ function settling(answer: string, { canvas, steps = 48 }: GenerateOptions): Gene
 class FakeEngine implements EngineApi {
   async device(): Promise<DeviceReport> {
     if (settings().webgpu === false) {
-      return { webgpu: false, reason: "navigator.gpu is missing.", features: [], limits: {} };
+      return { webgpu: false, reason: "navigator.gpu is missing.", why: "unsupported", features: [], limits: {} };
     }
     return {
       webgpu: true,
@@ -370,6 +370,8 @@ class FakeEngine implements EngineApi {
   }
 
   async storage() {
+    const { storageFailure } = settings();
+    if (storageFailure) throw new FakeError(storageFailure);
     const models = stored();
     const usage = models.reduce((sum, model) => sum + model.have, 0);
     return {
@@ -429,7 +431,10 @@ class FakeEngine implements EngineApi {
       await pause(settings().word ?? 5);
       if (options.signal?.aborted) throw new FakeError("cancelled");
       const total = ops.length;
-      const result: OpResult = { op, name: "case 1", play: "f32", verdict: "passed", message: "", total };
+      const broken = op === settings().brokenOp;
+      const told = broken ? "0.5 at 3, but the CPU has 0.25" : "";
+      const verdict = broken ? "failed" : "passed";
+      const result: OpResult = { op, name: "case 1", play: "f32", verdict, message: told, total };
       results.push(result);
       options.onResult?.(result);
     }

@@ -7,6 +7,9 @@ export interface Fake {
   webgpu?: boolean;
   served?: Pick<ServedModel, "name" | "size" | "error">[];
   servedFailure?: ErrorCode;
+  storageFailure?: ErrorCode;
+  /** The operation whose self-test fails. */
+  brokenOp?: string;
   loadFailure?: ErrorCode;
   verifyFailure?: ErrorCode;
   verdict?: FitReport["verdict"];

@@ -69,6 +69,9 @@ test("numbers are written and counted as the language does", () => {
   expect(fill(message, { count: 1234, name: "x" }, "de", false)).toBe("1.234 tokens of x");
   // Names of another direction do not tear the sentence apart.
   expect(fill("{name}!", { name: "x" }, "ar", true)).toBe("\u2068x\u2069!");
+  expect(fill("a https:// b http://localhost: c", {}, "ar", true)).toBe(
+    "a \u2066https://\u2069 b \u2066http://localhost\u2069: c",
+  );
   expect(fill("{missing}", {}, "en", false)).toBe("{missing}");
 });
 

@@ -35,7 +35,7 @@ test("a timer that is held back does not hold back the work", () => {
 });
 
 test("numbers for people", () => {
-  expect(["0 byte", "999 byte", "1.0 kB", "1.0 MB", "3.6 GB", "128 MB"]).toEqual(
+  expect(["0 bytes", "999 bytes", "1.0 kB", "1.0 MB", "3.6 GB", "128 MB"]).toEqual(
     [0, 999, 1000, 999_999, 3_600_000_000, 128_000_000].map(format.bytes),
   );
   expect(format.bytes(Number.NaN)).toBe("?");

@@ -164,16 +164,16 @@ interface AxeResult {
   violations: { id: string; impact: string | null; nodes: { html: string; failureSummary?: string }[] }[];
 }
 
-/** Violations of accessibility rules that keep people out. */
+/** Violations of accessibility rules, of any impact. */
 export async function barriers(page: Page): Promise<string[]> {
   await page.evaluate(readFileSync(AXE, "utf8"));
   const result = await page.evaluate(() => {
     const { axe } = window as unknown as { axe: { run(): Promise<AxeResult> } };
     return axe.run();
   });
-  return result.violations
-    .filter((one) => one.impact === "serious" || one.impact === "critical")
-    .map((one) => `${one.id}: ${one.nodes.map((node) => `${node.html} ${node.failureSummary ?? ""}`).join("\n")}`);
+  return result.violations.map(
+    (one) => `${one.id}: ${one.nodes.map((node) => `${node.html} ${node.failureSummary ?? ""}`).join("\n")}`,
+  );
 }
 
 /** Nothing sticks out sideways. */

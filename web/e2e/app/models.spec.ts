@@ -79,7 +79,7 @@ test("a picked file is copied where that is wanted, and loads again without it",
   const file = (name: string) => ({ name, mimeType: "", buffer: Buffer.from("GGUF") });
   const names = ["my-00001-of-00002.gguf", "my-00002-of-00002.gguf", "mmproj.gguf"];
   await app.getByLabel("Open GGUF file").setInputFiles(names.map(file));
-  await app.getByLabel("Keep a copy in this browser (12 byte)").check();
+  await app.getByLabel("Keep a copy in this browser (12 bytes)").check();
   expect(await barriers(app)).toEqual([]);
   await change(app, { loadStep: 300 });
   await app.getByRole("button", { name: "Load", exact: true }).click();

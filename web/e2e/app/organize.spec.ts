@@ -1,5 +1,5 @@
 // Order in many chats: pinned ones, many deleted at once, those of other programs.
-import { barriers, change, DEMO, enter, expect, overflow, PHONE, say, start, test } from "./fixture.ts";
+import { barriers, change, DEMO, enter, expect, overflow, PHONE, SMALLEST, say, start, test } from "./fixture.ts";
 
 test.use({ fake: { served: DEMO } });
 
@@ -48,6 +48,14 @@ test.describe("on a phone", () => {
 
   test("the composer's buttons have one row", async ({ app }) => {
     await start(app);
+    await app.setViewportSize(SMALLEST);
+    const ends = await Promise.all(
+      ["Attach images, audio, video or documents", "Send"].map((name) =>
+        app.getByRole("button", { name }).boundingBox(),
+      ),
+    );
+    expect(ends[0]!.y).toBe(ends[1]!.y);
+    await app.setViewportSize(PHONE);
     const boxes = await Promise.all(
       ["Attach images, audio, video or documents", "Thinking", "System prompt", "Send"].map((name) =>
         app.getByRole("button", { name, exact: true }).boundingBox(),

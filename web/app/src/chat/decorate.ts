@@ -37,6 +37,9 @@ function scrollable(element: HTMLElement, label: string): void {
 }
 
 export function decorate(content: DocumentFragment): void {
+  // An answer that ends right behind a `#` has a heading without words.
+  for (const heading of content.querySelectorAll("h1, h2, h3, h4, h5, h6"))
+    if (!heading.textContent?.trim()) heading.remove();
   for (const pre of content.querySelectorAll("pre")) {
     if (pre.querySelector(`code.language-${DISPLAY}`)) continue;
     codeFrame(pre);

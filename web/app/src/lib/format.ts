@@ -6,7 +6,7 @@ const SIZES = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"] as const;
 
 type Unit = (typeof SIZES)[number] | "millisecond" | "second" | "minute" | "hour";
 
-function unit(value: number, name: Unit, digits = 0, unitDisplay: "short" | "narrow" = "narrow"): string {
+function unit(value: number, name: Unit, digits = 0, unitDisplay: "short" | "narrow" | "long" = "narrow"): string {
   const fixed = { minimumFractionDigits: digits, maximumFractionDigits: digits };
   return new Intl.NumberFormat(locale(), { style: "unit", unit: name, unitDisplay, ...fixed }).format(value);
 }
@@ -20,7 +20,9 @@ export function bytes(count: number): string {
     value /= 1000;
     size++;
   }
-  return unit(value, SIZES[size] ?? "byte", size === 0 || value >= 99.95 ? 0 : 1, "short");
+  // The short form of bytes has no plural: 0 byte.
+  if (size === 0) return unit(value, "byte", 0, "long");
+  return unit(value, SIZES[size] ?? "byte", value >= 99.95 ? 0 : 1, "short");
 }
 
 /** `5.1B`, `270M`: how many parameters a model has. */

@@ -20,20 +20,23 @@ export type Values<Source> = Source extends string
 export type Filled = Record<string, string | number>;
 
 const PLACEHOLDER = /\{(\w+)\}/gu;
+const ADDRESS = /https?:\/\/(?:[\w.…/-]*[\w…/])?/gu;
 
 /** Placeholders of a message, each once, in alphabetical order. */
 export function placeholders(message: string): string[] {
   return [...new Set([...message.matchAll(PLACEHOLDER)].map(([, name = ""]) => name))].sort();
 }
 
-/** A message with its values. Numbers are written as the language writes them; in right-to-left text, names keep their own direction. */
+/** A message with its values. Numbers are written as the language writes them; in right-to-left text, names and addresses keep their own direction. */
 export function fill(message: Message, values: Filled, locale: string, rtl: boolean): string {
   const count = values["count"];
   const text =
     typeof message === "string"
       ? message
       : (message[new Intl.PluralRules(locale).select(Number(count ?? 0))] ?? message.other);
-  return text.replace(PLACEHOLDER, (whole, name: string) => {
+  // Left-to-right isolate, pop directional isolate: slashes would move to the other end.
+  const placed = rtl ? text.replace(ADDRESS, "\u2066$&\u2069") : text;
+  return placed.replace(PLACEHOLDER, (whole, name: string) => {
     const value = values[name];
     if (value === undefined) return whole;
     if (typeof value === "number") return new Intl.NumberFormat(locale).format(value);
