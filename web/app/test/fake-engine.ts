@@ -60,6 +60,12 @@ function vectorOf(text: string): Float32Array<ArrayBuffer> {
   return vector.map((x) => x / length);
 }
 
+/** Waits as long as a test wants, until it no longer does, or until the answer is stopped. */
+async function encoded(signal: AbortSignal | undefined): Promise<void> {
+  const begun = performance.now();
+  while (performance.now() - begun < (settings().encode ?? 0) && !signal?.aborted) await pause(20);
+}
+
 type Medium = Extract<ContentPart, { type: "image" | "audio" | "video" }>;
 const isMedia = (part: ContentPart): part is Medium => ["image", "audio", "video"].includes(part.type);
 
@@ -135,7 +141,7 @@ class FakeModel implements ModelApi {
     for (const [index, { type }] of media.entries()) {
       for (const phase of ["decode", "encode"] as const) {
         yield { type: "media", kind: type, phase, index, total: media.length };
-        await pause(fake.encode ?? 0);
+        await encoded(signal);
       }
     }
     const context = fake.context ?? this.info.context;

@@ -97,6 +97,8 @@ test("the browser's languages decide, region or not, until the settings do", asy
   // The last choice counts, whichever is loaded first.
   await Promise.all([speak("ja"), speak("en")]);
   expect(html.lang).toBe("en");
+  await speak("ja");
+  expect(listed(["a 1 GB", "b 2 GB"], "unit")).toBe("a 1 GB、b 2 GB");
 });
 
 function files(folder: string): string[] {

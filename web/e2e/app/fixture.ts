@@ -147,11 +147,12 @@ export async function enter(field: Locator, text: string): Promise<void> {
 export async function say(page: Page, text: string): Promise<void> {
   // Behind one that is still closing, what is filled in goes to the one in front.
   await page.getByRole("dialog").waitFor({ state: "hidden" });
-  const answers = await page.getByRole("article").count();
   const field = page.getByRole("textbox", { name: "Message", exact: true });
   await field.fill(text);
   // Enter does nothing while a model is still being loaded.
   await expect(page.getByRole("button", { name: "Send" })).toBeEnabled();
+  // A chat that was just left may have been shown until now.
+  const answers = await page.getByRole("article").count();
   await field.press("Enter");
   await page
     .getByRole("article")

@@ -123,7 +123,7 @@ for (const { language, viewport, scheme, ...view } of VIEWS) {
       await app.getByLabel(tour.say("attach.input"), { exact: true }).setInputFiles(PICTURE);
       await app.getByRole("img", { name: "picture-1.png" }).waitFor();
       await tour.look("chat-attached", false);
-      await change(app, { encode: 4000 });
+      await change(app, { encode: 120_000 });
       await tour.ask("What is this?");
       await tour.beginning("turn.decode.image").waitFor();
       await tour.look("chat-encoding", false);

@@ -24,6 +24,8 @@ test("without a server there is one thing to do: choose a model", async ({ app }
 test("a served model is looked at before it is loaded", async ({ app }) => {
   await change(app, { verdict: "tight", warnings: ["The browser lets a buffer have 128 MB only."] });
   await app.getByRole("link", { name: "Models" }).click();
+  await expect(app.getByText("The server cannot offer this model", { exact: false })).toBeVisible();
+  await app.getByText("Technical details").click();
   await expect(app.getByText("its blob is missing")).toBeVisible();
   await app.getByRole("button", { name: "Choose gemma4:e2b" }).click();
   await expect(app.getByRole("region", { name: "gemma4:e2b" })).toContainText("May just fit this GPU");

@@ -215,7 +215,10 @@ class Tools {
   async problem(error: unknown, { url }: Pick<Server, "url">): Promise<string> {
     const { LIST_LIMIT, McpError } = await mcp();
     const origin = new URL(url).origin;
-    if (!(error instanceof McpError)) return error instanceof Error ? error.message : String(error);
+    if (!(error instanceof McpError)) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return t("mcp.refused", { origin, reason });
+    }
     if (error.reason === "unreachable") return t("mcp.unreachable", { origin, page: location.origin });
     if (error.reason === "timeout") return t("mcp.timeout", { origin, seconds: LIST_LIMIT / 1000 });
     return error.reason === "unauthorized"

@@ -57,5 +57,7 @@ export function t<K extends Key>(
 
 /** `a, b and c`, as the language joins lists. */
 export function listed(parts: readonly string[], type: "conjunction" | "disjunction" | "unit" = "conjunction"): string {
+  // Japanese lists of units have nothing but spaces in between.
+  if (type === "unit" && locale() === "ja") return listed(parts);
   return new Intl.ListFormat(locale(), { type, style: type === "unit" ? "short" : "long" }).format(parts);
 }

@@ -58,7 +58,7 @@ export const training: Translation<typeof source> = {
   "training.splitHelp": "過学習を検出するため、損失の測定だけに使う例の割合です。",
   "training.memory": "GPU メモリ {total}: {parts}。",
   "training.memoryModel": "モデル {size}",
-  "training.memoryAdapter": "アダプター、勾配、オプティマイザー {size}",
+  "training.memoryAdapter": "アダプター・勾配・オプティマイザー {size}",
   "training.memoryWork": "作業メモリ {size}",
   "training.recomputed": { other: "収めるために {count} 層を再計算します。" },
   "training.start": "学習を開始",
