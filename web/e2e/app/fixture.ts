@@ -84,8 +84,9 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
     context.setDefaultTimeout(30_000);
     const errors: Error[] = [];
     context.on("weberror", (error) => {
-      // Firefox reports servers that cannot be reached in the same way.
-      if (!error.error().message.startsWith("Cross-Origin Request Blocked")) errors.push(error.error());
+      const thrown = error.error();
+      // Firefox reports servers that cannot be reached in the same way; Playwright takes the words before the colon for a name.
+      if (!`${thrown.name}: ${thrown.message}`.includes("Cross-Origin Request Blocked")) errors.push(thrown);
     });
     // Whatever the policy forbids is told on the console.
     context.on("console", (message) => {
@@ -159,6 +160,24 @@ export async function say(page: Page, text: string): Promise<void> {
     .nth(answers + 1)
     .waitFor();
   await page.getByRole("button", { name: "Send" }).waitFor();
+}
+
+/** Waits until what was changed is in the database: transactions are carried out in their order. */
+export async function saved(page: Page): Promise<void> {
+  await page.evaluate(
+    () =>
+      new Promise<void>((resolve, reject) => {
+        const request = indexedDB.open("rullama");
+        request.onerror = () => reject(request.error);
+        request.onsuccess = () => {
+          const db = request.result;
+          const transaction = db.transaction(["conversations"], "readwrite");
+          transaction.oncomplete = () => (db.close(), resolve());
+          transaction.onabort = () => (db.close(), reject(transaction.error));
+          transaction.objectStore("conversations").count();
+        };
+      }),
+  );
 }
 
 interface AxeResult {

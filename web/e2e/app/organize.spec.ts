@@ -1,5 +1,18 @@
 // Order in many chats: pinned ones, many deleted at once, those of other programs.
-import { barriers, change, DEMO, enter, expect, overflow, PHONE, SMALLEST, say, start, test } from "./fixture.ts";
+import {
+  barriers,
+  change,
+  DEMO,
+  enter,
+  expect,
+  overflow,
+  PHONE,
+  SMALLEST,
+  saved,
+  say,
+  start,
+  test,
+} from "./fixture.ts";
 
 test.use({ fake: { served: DEMO } });
 
@@ -14,6 +27,7 @@ test("a pinned chat stays at the top, also after a reload", async ({ app }) => {
   await app.getByRole("button", { name: "Options for “First”" }).click();
   await app.getByRole("button", { name: "Pin" }).click();
   await expect(links).toHaveText(["First", "Second"]);
+  await saved(app);
   await app.reload();
   await expect(links).toHaveText(["First", "Second"]);
   await expect(app.getByRole("heading", { name: "Pinned" })).toBeVisible();

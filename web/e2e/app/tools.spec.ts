@@ -28,6 +28,9 @@ test.describe("on a phone", () => {
     await change(app, { toolCall: SUM });
     await ask(app, "How much is it?");
     await expect(app.getByText("Allow the model to run calculator?")).toBeVisible();
+    // Nothing has been called yet, and the model waits.
+    await expect(answer(app).getByText("Tool call", { exact: false })).toBeVisible();
+    await expect(answer(app).getByText(/Called tool|Processing prompt|Waiting for the model/u)).toHaveCount(0);
     expect(await barriers(app)).toEqual([]);
     expect(await overflow(app)).toBe(0);
     await app.getByRole("button", { name: "Allow in this chat" }).click();

@@ -423,8 +423,12 @@ class Answer {
           first();
           job.phase = "thinking";
           thinking += event.text;
-        } else if (event.type === "tool_call") turn.toolCalls = [...(turn.toolCalls ?? []), event.call];
-        else if (event.type === "tool_result") {
+        } else if (event.type === "tool_call") {
+          first();
+          // From here on it waits for the tool, or for consent.
+          job.phase = "writing";
+          turn.toolCalls = [...(turn.toolCalls ?? []), event.call];
+        } else if (event.type === "tool_result") {
           const { call, content: result, isError } = event;
           runs.push({ ...call, result, ...(isError ? { isError } : {}) });
           turn.toolCalls = turn.toolCalls?.slice(1) ?? [];

@@ -153,7 +153,7 @@ export const chat: Translation<typeof source> = {
   "turn.called": "استدعاء أداة",
   "turn.arguments": "الوسائط",
   "turn.badCall": "استدعاء أداة لا يمكن قراءته",
-  "turn.badCallText": "استدعاء الأداة",
+  "turn.toolCall": "استدعاء الأداة",
   "turn.denoising": "إزالة الضوضاء: الخطوة {step} من {steps} كحد أقصى",
   "turn.code": "شيفرة",
   "turn.table": "جدول",

@@ -140,7 +140,7 @@ export const chat: Translation<typeof source> = {
   "turn.called": "Werkzeugaufruf",
   "turn.arguments": "Argumente",
   "turn.badCall": "Werkzeugaufruf, der nicht gelesen werden kann",
-  "turn.badCallText": "Werkzeugaufruf",
+  "turn.toolCall": "Werkzeugaufruf",
   "turn.denoising": "Entrauschen: Schritt {step} von höchstens {steps}",
   "turn.code": "Code",
   "turn.table": "Tabelle",

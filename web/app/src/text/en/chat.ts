@@ -133,7 +133,7 @@ export const chat = {
   "turn.called": "Called tool",
   "turn.arguments": "Arguments",
   "turn.badCall": "Called a tool with a call that cannot be parsed",
-  "turn.badCallText": "Tool call",
+  "turn.toolCall": "Tool call",
   "turn.denoising": "Denoising: step {step} of up to {steps}",
   "turn.code": "Code",
   "turn.table": "Table",

@@ -133,7 +133,7 @@ export const chat: Translation<typeof source> = {
   "turn.called": "ツールの呼び出し",
   "turn.arguments": "引数",
   "turn.badCall": "解析できないツール呼び出し",
-  "turn.badCallText": "ツール呼び出し",
+  "turn.toolCall": "ツール呼び出し",
   "turn.denoising": "ノイズ除去中: 最大 {steps} ステップ中 {step}",
   "turn.code": "コード",
   "turn.table": "表",
