@@ -6,9 +6,9 @@ import { change, DEMO, expect, say, start, test } from "./fixture.ts";
 
 test.use({ fake: { served: DEMO }, serviceWorkers: "allow" });
 
-/** Waits until a service worker has everything and controls the page. */
+/** Waits until a service worker has everything and controls the page. It claims pages before it is done with becoming active. */
 async function controlled(page: import("@playwright/test").Page) {
-  await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+  await page.waitForFunction(() => navigator.serviceWorker.controller?.state === "activated");
 }
 
 test("the app starts offline after a first visit, conversations included", async ({ app, context, inFirefox }) => {
