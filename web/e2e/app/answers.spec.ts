@@ -91,6 +91,12 @@ test("an image is enlarged", async ({ app }) => {
   await app.getByRole("article").first().getByRole("button", { name: "Enlarge picture-1.png" }).click();
   const dialog = app.getByRole("dialog", { name: "picture-1.png" });
   await expect(dialog.getByRole("img")).toBeVisible();
+  const widths = await Promise.all(
+    [dialog.locator("img"), app.locator("article button img").first()].map(
+      async (image) => (await image.boundingBox())!.width,
+    ),
+  );
+  expect(widths[0]).toBeGreaterThan(1.5 * widths[1]!);
   expect(await barriers(app)).toEqual([]);
   await app.keyboard.press("Escape");
   await expect(dialog).toHaveCount(0);

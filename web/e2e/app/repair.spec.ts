@@ -162,6 +162,12 @@ test("Ctrl+K and Enter open what was found, on its branch, and say when there is
   await expect(app.getByRole("article").last()).toContainText("You said: About whales");
   await expect(app.getByText("1 of 2")).toBeVisible();
   await app.keyboard.press("Control+k");
+  await change(app, { answer: "# Seals\n\nThey **love** fish." });
+  await app.keyboard.press("Escape");
+  await say(app, "About seals");
+  await app.keyboard.press("Control+k");
+  await field.fill("love");
+  await expect(app.getByRole("option").first()).toContainText("They love fish.");
   await field.fill("zebras");
   await expect(app.getByText("No chats found for “zebras”.")).toBeVisible();
   expect(await barriers(app)).toEqual([]);
