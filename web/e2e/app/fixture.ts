@@ -31,12 +31,15 @@ interface Fixtures {
 export interface WorkerFixtures {
   /** Debian's Firefox instead of Chromium. */
   inFirefox: boolean;
+  /** Tests with a name here get a browser that has run no others. */
+  ownBrowser: string;
   shared: Browser;
   server: TestServer;
 }
 
 export const test = base.extend<Fixtures, WorkerFixtures>({
   inFirefox: [false, { option: true, scope: "worker" }],
+  ownBrowser: ["", { option: true, scope: "worker" }],
   fake: [{}, { option: true }],
   scheme: ["light", { option: true }],
   // But for tests that are about them: in each context one would fetch and store the whole app.
@@ -142,6 +145,13 @@ export async function enter(field: Locator, text: string): Promise<void> {
   await field.evaluate((one: HTMLInputElement) => void (one.value = ""));
   await field.fill(text);
   await field.dispatchEvent("change");
+}
+
+/** Begins a new chat, and waits until it is shown: what is typed before belongs to the one that is left. */
+export async function newChat(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "New chat" }).click();
+  await expect(page.getByRole("heading", { name: "New chat", level: 1 })).toBeAttached();
+  await expect(page.getByRole("article")).toHaveCount(0);
 }
 
 /** Says something as soon as a model can answer, and waits for the answer to end. */

@@ -37,6 +37,22 @@ test("a tab that is closed in the middle of an answer loses at most a second", a
   await expect(next.getByText("Incomplete")).toBeVisible();
 });
 
+test("an address that is chosen while the app starts is followed", async ({ app }) => {
+  await start(app);
+  await say(app, "Hello");
+  await app.addInitScript(() => {
+    const open = IDBFactory.prototype.open;
+    IDBFactory.prototype.open = function (name, version) {
+      location.hash = "#/settings";
+      // Not as a further argument: undefined would be a version.
+      return version === undefined ? open.call(this, name) : open.call(this, name, version);
+    };
+  });
+  await app.reload();
+  await expect(app.getByRole("heading", { name: "Settings", level: 1 })).toBeVisible();
+  await expect(app).toHaveURL(/#\/settings$/u);
+});
+
 test("two tabs see each other and lose nothing", async ({ app, context, server }) => {
   await start(app);
   await say(app, "From the first tab");

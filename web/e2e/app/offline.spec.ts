@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { builtApp } from "./build.ts";
 import { change, DEMO, expect, say, start, test } from "./fixture.ts";
 
-test.use({ fake: { served: DEMO }, serviceWorkers: "allow" });
+// A Firefox that has run sixty other tests goes past the service worker when a page is loaded again without a network.
+test.use({ fake: { served: DEMO }, serviceWorkers: "allow", ownBrowser: "offline" });
 
 /** Waits until a service worker has everything and controls the page. It claims pages before it is done with becoming active. */
 async function controlled(page: import("@playwright/test").Page) {

@@ -5,6 +5,7 @@ import {
   DEMO,
   enter,
   expect,
+  newChat,
   overflow,
   PHONE,
   SMALLEST,
@@ -20,7 +21,7 @@ test("a pinned chat stays at the top, also after a reload", async ({ app }) => {
   await start(app);
   for (const text of ["First", "Second"]) {
     await say(app, text);
-    await app.getByRole("button", { name: "New chat" }).click();
+    await newChat(app);
   }
   const links = app.getByRole("navigation", { name: "Chats" }).getByRole("link");
   await expect(links).toHaveText(["Second", "First"]);
@@ -42,7 +43,7 @@ test.describe("on a phone", () => {
     await start(app);
     for (const text of ["First", "Second", "Third"]) {
       await say(app, text);
-      await app.getByRole("button", { name: "New chat" }).click();
+      await newChat(app);
     }
     await app.evaluate(() => (location.hash = "#/settings"));
     await app.getByRole("button", { name: "Manage chats" }).click();
@@ -116,7 +117,7 @@ test("chats of other programs are imported, and others are refused", async ({ ap
 test("a preset brings its prompt and settings into another chat", async ({ app }) => {
   await app.getByRole("link", { name: "Settings" }).click();
   await enter(app.getByLabel("Temperature"), "0.3");
-  await app.getByRole("button", { name: "New chat" }).click();
+  await newChat(app);
   await start(app);
   const dialog = app.getByRole("dialog", { name: "System prompt" });
   const prompt = dialog.getByRole("textbox", { name: "System prompt for this chat" });
@@ -128,7 +129,7 @@ test("a preset brings its prompt and settings into another chat", async ({ app }
   await dialog.getByRole("button", { name: "Cancel" }).click();
   await app.getByRole("link", { name: "Settings" }).click();
   await app.getByRole("button", { name: "Reset to model defaults" }).click();
-  await app.getByRole("button", { name: "New chat" }).click();
+  await newChat(app);
   await app.reload();
   await app.getByRole("textbox", { name: "Message", exact: true }).waitFor();
   await app.getByRole("button", { name: "System prompt" }).click();
@@ -149,7 +150,7 @@ test("the model names a chat where that is wanted, and a person's name stays", a
   await start(app);
   await app.getByRole("link", { name: "Settings" }).click();
   await app.getByLabel("Let the model name new chats after the first answer").check();
-  await app.getByRole("button", { name: "New chat" }).click();
+  await newChat(app);
   await change(app, { answer: '**Title: "Whales and the Sea."**\nMore words' });
   await say(app, "Tell me about whales");
   await expect(app.getByRole("link", { name: "Whales and the Sea", exact: true })).toBeVisible();

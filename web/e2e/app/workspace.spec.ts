@@ -1,5 +1,5 @@
 // Folders, saved prompts and answers side by side.
-import { barriers, change, DEMO, expect, overflow, PHONE, say, start, test } from "./fixture.ts";
+import { barriers, change, DEMO, expect, newChat, overflow, PHONE, say, start, test } from "./fixture.ts";
 
 test.use({ fake: { served: DEMO } });
 
@@ -7,7 +7,7 @@ test("chats are put into folders, which are renamed and deleted without them", a
   await start(app);
   for (const text of ["First", "Second"]) {
     await say(app, text);
-    await app.getByRole("button", { name: "New chat" }).click();
+    await newChat(app);
   }
   const chats = app.getByRole("navigation", { name: "Chats" });
   await app.getByRole("button", { name: "New folder" }).click();
@@ -56,7 +56,7 @@ test("a message is saved as a prompt and used again with a slash", async ({ app 
   await dialog.getByLabel("Prompt text").fill("Translate into French:\n");
   expect(await barriers(app)).toEqual([]);
   await dialog.getByRole("button", { name: "Save" }).click();
-  await app.getByRole("button", { name: "New chat" }).click();
+  await newChat(app);
   await field.fill("/");
   const list = app.getByRole("listbox", { name: "Saved prompts" });
   await expect(list.getByRole("option")).toHaveCount(2);
@@ -156,7 +156,7 @@ test.describe("two models", () => {
   test("a comparison ends where another one begins, and with its chat", async ({ app }) => {
     await start(app);
     const compare = async (text: string) => {
-      await app.getByRole("button", { name: "New chat" }).click();
+      await newChat(app);
       await say(app, text);
       await app.getByRole("button", { name: "Compare with another model" }).click();
       await app.getByRole("dialog").getByRole("button", { name: "Compare" }).click();

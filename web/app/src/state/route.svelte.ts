@@ -43,5 +43,8 @@ export function replaceRoute(id: string): void {
 export function watch(): () => void {
   const changed = () => (route.current = here());
   addEventListener("hashchange", changed);
+  // The address may have changed while the app was starting.
+  const now = here();
+  if (now.page !== route.current.page || now.id !== route.current.id) route.current = now;
   return () => removeEventListener("hashchange", changed);
 }
