@@ -73,7 +73,9 @@ pub(crate) fn soak() -> Result<()> {
 /// Tests of what needs no GPU, as 32-bit wasm outside a browser.
 pub(crate) fn wasi() -> Result<()> {
     let packages: Vec<&str> = WITHOUT_GPU.iter().flat_map(|name| ["-p", name]).collect();
-    sh("cargo", &[&["test", "--target", WASI, "--lib", "--tests"], packages.as_slice()].concat())
+    sh("cargo", &[&["test", "--target", WASI, "--lib", "--tests"], packages.as_slice()].concat())?;
+    // What pages without a GPU compute with. The rest of the engine's tests opens devices.
+    sh("cargo", &["test", "--target", WASI, "--lib", "-p", "rullama-engine", "--", "cpu::"])
 }
 
 /// Our program, built as for its tests: `cargo build` would choose other features of what both depend on, and compile it all again.

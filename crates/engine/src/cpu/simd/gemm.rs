@@ -6,11 +6,11 @@ use std::marker::PhantomData;
 use rullama_gguf::{DType, quant::dequantize};
 
 use super::{
-    HAS_KERNELS, Kernel,
+    Kernel,
     formats::{Format, with_format},
     integer::scaled,
     integer_format::{IntegerFormat, with_integer_format},
-    lanes::{Lanes, WIDTH},
+    lanes::{Lanes, Tile, WIDTH},
     run,
 };
 use crate::threads::for_pieces;
@@ -94,16 +94,14 @@ pub(crate) fn gemm(dtype: DType, rows: &[&[u8]], columns: &Panels, scratch: &mut
 
 /// Decodes whole blocks, to the same bits as [`dequantize`].
 fn decode(dtype: DType, bytes: &[u8], out: &mut [f32]) {
-    if HAS_KERNELS {
-        with_integer_format!(dtype, F => {
-            return run(DecodeIntegers::<F> { bytes, out, format: PhantomData });
-        }, {});
-        with_format!(dtype, F => {
-            if out.len().is_multiple_of(32) {
-                return run(Decode::<F> { bytes, out, format: PhantomData });
-            }
-        }, {});
-    }
+    with_integer_format!(dtype, F => {
+        return run(DecodeIntegers::<F> { bytes, out, format: PhantomData });
+    }, {});
+    with_format!(dtype, F => {
+        if out.len().is_multiple_of(32) {
+            return run(Decode::<F> { bytes, out, format: PhantomData });
+        }
+    }, {});
     dequantize(dtype, bytes, out).expect("the plan checked type and length");
 }
 
@@ -175,9 +173,10 @@ impl Kernel for Tiles<'_> {
 
     #[inline(always)]
     fn run<L: Lanes>(mut self, lanes: L) {
-        match L::LARGE_TILE {
-            true => self.all::<L, 8, 2>(lanes),
-            false => self.all::<L, 4, 1>(lanes),
+        match L::TILE {
+            Tile::Large => self.all::<L, 8, 2>(lanes),
+            Tile::Medium => self.all::<L, 4, 1>(lanes),
+            Tile::Small => self.all::<L, 2, 1>(lanes),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use rullama_gguf::{DType, quant::dequantize};
 
 use super::{
-    HAS_KERNELS, Kernel,
+    Kernel,
     formats::{Format, with_format},
     integer::{Digits, IntegerRow, digits},
     integer_format::{IntegerFormat, with_integer_format},
@@ -32,7 +32,7 @@ impl<'a> Column<'a> {
     /// Prepares a column for weights of a format.
     pub(crate) fn new(dtype: DType, x: &'a [f32]) -> Self {
         let is_integer = with_integer_format!(dtype, F => F::BYTES > 0, false);
-        Self { x, digits: if HAS_KERNELS && is_integer { digits(x) } else { Vec::new() } }
+        Self { x, digits: if is_integer { digits(x) } else { Vec::new() } }
     }
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn gemv(
 ) {
     let Some(first) = columns.first() else { return };
     let width = first.x.len();
-    if HAS_KERNELS && with_kernel(dtype, row, columns, out) {
+    if with_kernel(dtype, row, columns, out) {
         return;
     }
     decoded.resize(width, 0.0);

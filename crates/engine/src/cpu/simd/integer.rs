@@ -7,7 +7,7 @@ use super::{
     Kernel,
     gemv::for_units,
     integer_format::IntegerFormat,
-    lanes::{Lanes, WIDTH},
+    lanes::{Lanes, Tile, WIDTH},
     run,
     vector::halves,
 };
@@ -82,9 +82,9 @@ impl<F: IntegerFormat> Kernel for IntegerRow<'_, F> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        match L::LARGE_TILE {
-            true => self.all::<L, 4>(lanes),
-            false => self.all::<L, 2>(lanes),
+        match L::TILE {
+            Tile::Large => self.all::<L, 4>(lanes),
+            Tile::Medium | Tile::Small => self.all::<L, 2>(lanes),
         }
     }
 }
@@ -151,7 +151,7 @@ fn row_dots<L: Lanes, F: IntegerFormat, const C: usize>(
         // At most 2¹² · 2¹⁵ · 16, which fits.
         let mut dots = [[lanes.zero_ints(); 2]; C];
         // Where there are registers, a column alone has two chains of sums per digit: a chain has the latency of eight instructions.
-        let two_chains = C == 1 && L::LARGE_TILE && F::UNROLLED;
+        let two_chains = C == 1 && matches!(L::TILE, Tile::Large) && F::UNROLLED;
         let mut odd = dots;
         if F::UNROLLED {
             for_units!(UNIT => {

@@ -3,6 +3,21 @@
 /// Floats of one vector.
 pub(crate) const WIDTH: usize = 16;
 
+/// A GEMM tile, by the registers its sums take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tile {
+    /// 2 rows and 16 columns.
+    Small,
+    /// 4 rows and 16 columns.
+    Medium,
+    /// 8 rows and 32 columns; there are registers for more sums of a GEMV, too.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "AVX-512 alone has as many")
+    )]
+    Large,
+}
+
 /// Vector operations of one feature level. Kernels are written once, generic over this, and compiled once per level; all methods must be
 /// inlined into a function that enables the level's features.
 pub(crate) trait Lanes: Copy {
@@ -14,8 +29,8 @@ pub(crate) trait Lanes: Copy {
     type Words: Copy;
     /// 16 integers of 32 bits.
     type Ints: Copy;
-    /// Whether there are registers for a GEMM tile of 8 rows and 32 columns; else it has 4 rows and 16 columns.
-    const LARGE_TILE: bool;
+    /// The largest GEMM tile that there are registers for.
+    const TILE: Tile;
 
     /// The same float in all lanes.
     fn splat(self, x: f32) -> Self::Floats;
@@ -140,7 +155,7 @@ impl Lanes for Plain {
     type Bytes = [u8; 32];
     type Words = [i16; 32];
     type Ints = [i32; WIDTH];
-    const LARGE_TILE: bool = false;
+    const TILE: Tile = Tile::Medium;
 
     #[inline(always)]
     fn splat(self, x: f32) -> Self::Floats {

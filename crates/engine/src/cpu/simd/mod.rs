@@ -12,6 +12,8 @@ mod k_quants;
 mod lanes;
 mod ternary;
 mod vector;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod wasm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -20,9 +22,6 @@ pub(crate) use gemm::{BLOCK_ROWS, GemmScratch, Panels, gemm};
 pub(crate) use gemv::{Column, gemv};
 pub(crate) use lanes::Lanes;
 pub(crate) use vector::{add_scaled, add_scaled_in, dot, dot_in};
-
-/// Whether formats have kernels of their own: not in wasm, where models run on the GPU and kernels would be part of the download.
-const HAS_KERNELS: bool = !cfg!(target_arch = "wasm32");
 
 /// Code that is compiled for each feature level.
 pub(crate) trait Kernel {
@@ -38,8 +37,14 @@ pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
     x86::run(x86::best(), kernel)
 }
 
+/// Runs a kernel on the vectors that every browser with this module has.
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(wasm::Simd128)
+}
+
 /// Runs a kernel on the only level of this target.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128"))))]
 pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(lanes::Plain)
 }

@@ -333,16 +333,24 @@ fn for_levels(test: impl Fn(Level)) {
     [Level::Plain, Level::Avx2, Level::Avx512, Level::Vnni].into_iter().for_each(test);
 }
 
-/// The only level of this target.
+/// The levels of other targets.
 #[cfg(not(target_arch = "x86_64"))]
-type Level = ();
-
-#[cfg(not(target_arch = "x86_64"))]
-fn for_levels(test: impl Fn(())) {
-    test(());
+#[derive(Debug, Clone, Copy)]
+enum Level {
+    Plain,
+    /// What the target's kernels run on.
+    Best,
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn run_at<K: super::Kernel>((): (), kernel: K) -> K::Output {
-    super::run(kernel)
+fn for_levels(test: impl Fn(Level)) {
+    [Level::Plain, Level::Best].into_iter().for_each(test);
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn run_at<K: super::Kernel>(level: Level, kernel: K) -> K::Output {
+    match level {
+        Level::Plain => kernel.run(super::lanes::Plain),
+        Level::Best => super::run(kernel),
+    }
 }

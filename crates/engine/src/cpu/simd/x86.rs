@@ -8,7 +8,7 @@ use std::{arch::x86_64::*, sync::LazyLock};
 
 use super::{
     Kernel,
-    lanes::{Lanes, Plain, WIDTH},
+    lanes::{Lanes, Plain, Tile, WIDTH},
 };
 
 /// A feature level.
@@ -214,7 +214,7 @@ impl Lanes for Avx2 {
     type Floats = [__m256; 2];
     type Words = [__m256i; 2];
     type Ints = [__m256i; 2];
-    const LARGE_TILE: bool = false;
+    const TILE: Tile = Tile::Medium;
 
     bytes_of_256_bits!();
 

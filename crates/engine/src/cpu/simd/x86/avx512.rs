@@ -2,13 +2,13 @@
 
 use std::arch::{asm, x86_64::*};
 
-use super::{AHEAD, Avx512, Lanes, WIDTH, sum_8};
+use super::{AHEAD, Avx512, Lanes, Tile, WIDTH, sum_8};
 
 impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     type Floats = __m512;
     type Words = __m512i;
     type Ints = __m512i;
-    const LARGE_TILE: bool = true;
+    const TILE: Tile = Tile::Large;
 
     bytes_of_256_bits!();
 
