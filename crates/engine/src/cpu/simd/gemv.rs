@@ -10,7 +10,7 @@ use super::{
     formats::{Format, with_format},
     integer::{Digits, IntegerRow, digits},
     integer_format::{IntegerFormat, with_integer_format},
-    lanes::Lanes,
+    lanes::{Lanes, Tile},
     run,
     vector::{dot, halves},
 };
@@ -89,10 +89,21 @@ impl<F: Format> Kernel for Row<'_, F> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let (columns, rest) = self.columns.as_chunks::<TOGETHER>();
-        let (out, out_rest) = self.out.as_chunks_mut::<TOGETHER>();
+        match L::TILE {
+            Tile::Large | Tile::Medium => self.all::<L, TOGETHER>(lanes),
+            Tile::Small => self.all::<L, 1>(lanes),
+        }
+    }
+}
+
+impl<F: Format> Row<'_, F> {
+    /// `C` columns at a time.
+    #[inline(always)]
+    fn all<L: Lanes, const C: usize>(self, lanes: L) {
+        let (columns, rest) = self.columns.as_chunks::<C>();
+        let (out, out_rest) = self.out.as_chunks_mut::<C>();
         for (out, columns) in out.iter_mut().zip(columns) {
-            *out = row_dots::<L, F, TOGETHER>(lanes, self.row, columns);
+            *out = row_dots::<L, F, C>(lanes, self.row, columns);
         }
         for (out, columns) in out_rest.iter_mut().zip(rest.as_chunks::<1>().0) {
             [*out] = row_dots::<L, F, 1>(lanes, self.row, columns);

@@ -84,7 +84,8 @@ impl<F: IntegerFormat> Kernel for IntegerRow<'_, F> {
     fn run<L: Lanes>(self, lanes: L) {
         match L::TILE {
             Tile::Large => self.all::<L, 4>(lanes),
-            Tile::Medium | Tile::Small => self.all::<L, 2>(lanes),
+            Tile::Medium => self.all::<L, 2>(lanes),
+            Tile::Small => self.all::<L, 1>(lanes),
         }
     }
 }

@@ -50,6 +50,7 @@ pub(super) fn pair(word: i16) -> i32 {
 }
 
 /// Eight scales of units.
+#[cfg(any(test, not(target_arch = "wasm32")))]
 #[inline(always)]
 pub(super) fn unit_pairs(scale: impl Fn(usize) -> i16) -> [i32; WIDTH] {
     let mut pairs = [0; WIDTH];
@@ -84,6 +85,17 @@ macro_rules! with_integer_format {
                 type $format = $crate::cpu::simd::k_quants::Q6K;
                 $body
             }
+            dtype => $crate::cpu::simd::integer_format::with_code_book_format!(dtype, $format => $body, $other),
+        }
+    }};
+}
+pub(super) use with_integer_format;
+
+/// The same of formats with code books or ternary levels.
+#[cfg(any(test, not(target_arch = "wasm32")))]
+macro_rules! with_code_book_format {
+    ($dtype:expr, $format:ident => $body:expr, $other:expr) => {
+        match $dtype {
             DType::IQ4_XS => {
                 type $format = $crate::cpu::simd::code_books::Iq4Xs;
                 $body
@@ -126,6 +138,15 @@ macro_rules! with_integer_format {
             }
             _ => $other,
         }
+    };
+}
+
+/// Modules that pages fetch have no kernels for them: models small enough for a CPU in a page lose too much by them.
+#[cfg(all(target_arch = "wasm32", not(test)))]
+macro_rules! with_code_book_format {
+    ($dtype:expr, $format:ident => $body:expr, $other:expr) => {{
+        let _ = $dtype;
+        $other
     }};
 }
-pub(super) use with_integer_format;
+pub(super) use with_code_book_format;

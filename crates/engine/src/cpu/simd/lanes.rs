@@ -3,14 +3,14 @@
 /// Floats of one vector.
 pub(crate) const WIDTH: usize = 16;
 
-/// A GEMM tile, by the registers its sums take.
+/// How many sums there are registers for: a tile of a GEMM, and the columns of a GEMV that share a decoded unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tile {
-    /// 2 rows and 16 columns.
+    /// 2 rows and 16 columns; a GEMV has one column.
     Small,
-    /// 4 rows and 16 columns.
+    /// 4 rows and 16 columns; two or four columns.
     Medium,
-    /// 8 rows and 32 columns; there are registers for more sums of a GEMV, too.
+    /// 8 rows and 32 columns; four columns, or two sums of one.
     #[cfg_attr(
         not(target_arch = "x86_64"),
         expect(dead_code, reason = "AVX-512 alone has as many")
@@ -20,6 +20,10 @@ pub(crate) enum Tile {
 
 /// Vector operations of one feature level. Kernels are written once, generic over this, and compiled once per level; all methods must be
 /// inlined into a function that enables the level's features.
+#[cfg_attr(
+    all(target_arch = "wasm32", not(test)),
+    expect(dead_code, reason = "some operations are of formats with code books alone")
+)]
 pub(crate) trait Lanes: Copy {
     /// 16 floats.
     type Floats: Copy;
@@ -29,7 +33,7 @@ pub(crate) trait Lanes: Copy {
     type Words: Copy;
     /// 16 integers of 32 bits.
     type Ints: Copy;
-    /// The largest GEMM tile that there are registers for.
+    /// The sums that there are registers for.
     const TILE: Tile;
 
     /// The same float in all lanes.

@@ -2,6 +2,7 @@
 //! the best one is chosen at run time (decision 0016).
 
 mod activation;
+#[cfg(any(test, not(target_arch = "wasm32")))]
 mod code_books;
 mod formats;
 mod gemm;
@@ -10,6 +11,7 @@ mod integer;
 mod integer_format;
 mod k_quants;
 mod lanes;
+#[cfg(any(test, not(target_arch = "wasm32")))]
 mod ternary;
 mod vector;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
