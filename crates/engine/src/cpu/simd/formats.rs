@@ -80,13 +80,9 @@ impl Format for Q5_0 {
 
     #[inline(always)]
     fn values<L: Lanes>(lanes: L, block: &[u8]) -> [L::Floats; 2] {
-        let fifth = u32::from_le_bytes(*at(block, 2));
-        let mut bits = [0; 32];
-        for (i, bit) in bits.iter_mut().enumerate() {
-            *bit = if fifth >> i & 1 == 1 { 16 } else { 0 };
-        }
-        let low = lanes.split_nibbles(at(block, 6));
-        lanes.widen(lanes.minus(lanes.or(low, lanes.bytes(&bits)), 16))
+        // 0 where the fifth bit is set, else -16: what is missing to the level less 16.
+        let missing = lanes.minus(lanes.negate(lanes.bytes(&[248; 32]), word(block, 2)), 8);
+        lanes.widen(lanes.plus(lanes.split_nibbles(at(block, 6)), missing))
     }
 }
 

@@ -180,11 +180,6 @@ fn add_unit<L: Lanes>(
 ) -> [L::Floats; 2] {
     match scale {
         None => [lanes.fma(w[0], x[0], sums[0]), lanes.fma(w[1], x[1], sums[1])],
-        Some(scale) => {
-            let scaled = |half: usize| {
-                lanes.fma(lanes.splat(scale), lanes.mul(w[half], x[half]), sums[half])
-            };
-            [scaled(0), scaled(1)]
-        }
+        Some(scale) => lanes.add_scaled_unit(scale, w, x, sums),
     }
 }

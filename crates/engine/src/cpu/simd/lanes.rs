@@ -51,6 +51,22 @@ pub(crate) trait Lanes: Copy {
     /// `a · b + c`, with one rounding where the level has such an instruction.
     fn fma(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
 
+    /// Adds the products of a unit, times a scale, to sums; which lane a product is added to is the level's choice.
+    #[inline(always)]
+    fn add_scaled_unit(
+        self,
+        scale: f32,
+        w: [Self::Floats; 2],
+        x: [Self::Floats; 2],
+        sums: [Self::Floats; 2],
+    ) -> [Self::Floats; 2] {
+        let scale = self.splat(scale);
+        [
+            self.fma(scale, self.mul(w[0], x[0]), sums[0]),
+            self.fma(scale, self.mul(w[1], x[1]), sums[1]),
+        ]
+    }
+
     /// Unsigned bytes as floats.
     fn unsigned(self, bytes: &[u8; WIDTH]) -> Self::Floats;
     /// Signed bytes as floats.
