@@ -101,6 +101,7 @@ fn with_room<T>(
         table: options.open.table,
         gpu_budget: options.open.gpu_memory,
         host_experts: options.open.host_experts,
+        ..LoadOptions::default()
     };
     // A model that cannot be estimated cannot be loaded either, which says why.
     let need = MemoryUse::of_file(gguf, &plan).map_or(0, |memory| memory.gpu(false));

@@ -72,6 +72,7 @@ impl OpenOptions {
             context,
             cache: self.cache,
             host_experts: self.host_experts,
+            ..LoadOptions::default()
         };
         let device = self.tuned(device, &gguf);
         Ok(rullama_runtime::Model::load(gguf, device, &options, progress).await?)

@@ -138,7 +138,7 @@ pub enum RuntimeError {
     Cancelled,
     /// The model does not fit the memory budget.
     #[error(
-        "the model needs {need} bytes of GPU memory ({weights} of weights, {caches} for a context of {context} tokens, {work} of work buffers), but may use {budget}; use a shorter context, a smaller cache type, a smaller model, or the CPU"
+        "the model needs {need} bytes of memory ({weights} of weights, {caches} for a context of {context} tokens, {work} of work buffers), but may use {budget}; use a shorter context, a smaller cache type or a smaller model, or, where this is the memory of a GPU, the CPU"
     )]
     DoesNotFit {
         /// Total bytes.

@@ -16,17 +16,17 @@ use rullama_runtime::{
 };
 use wasm_bindgen_futures::spawn_local;
 
-use crate::reply::Reply;
+use crate::{reply::Reply, turns::Turns};
 
 /// Most replies of one pass: up to these, each gets the tokens that it gets alone.
 const MOST: usize = 8;
 
 /// The replies of a model.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Batch(Rc<Inner>);
 
-#[derive(Default)]
 struct Inner {
+    turns: Turns,
     /// Replies that are not generated yet, in the order they came.
     waiting: RefCell<VecDeque<Job>>,
     /// Whether somebody generates.
@@ -87,6 +87,11 @@ impl Outcome {
 }
 
 impl Batch {
+    /// No replies yet.
+    pub(crate) fn new(turns: Turns) -> Self {
+        Self(Rc::new(Inner { turns, waiting: RefCell::default(), is_busy: Cell::default() }))
+    }
+
     /// Generates a reply; others may be generated at the same time.
     pub(crate) async fn run(
         &self,
@@ -200,6 +205,7 @@ impl Group {
             }
             self.take_in().await;
             self.step().await;
+            self.batch.0.turns.give().await;
             self.batch.drop_unwanted();
         }
         self.batch.0.is_busy.set(false);

@@ -10,6 +10,7 @@ use crate::{
     error::Failure,
     options::parse,
     session::{Session, now},
+    turns::Turns,
 };
 
 /// Number of tokens of the prompt, of the reply, and of the context before both.
@@ -26,7 +27,7 @@ impl Session {
     /// then, returns true. Returns JSON.
     pub async fn bench(&self, request: String, stop: Function) -> Result<String, JsValue> {
         let mut session = self.take()?;
-        let outcome = measure(&mut session, &request, &stop).await;
+        let outcome = measure(&mut session, &request, &stop, &self.turns).await;
         self.put(session);
         Ok(outcome?)
     }
@@ -36,6 +37,7 @@ async fn measure(
     session: &mut rullama_runtime::Session,
     request: &str,
     stop: &Function,
+    turns: &Turns,
 ) -> Result<String, Failure> {
     let Request { prompt, answer, depth } = parse(request)?;
     let stopped = || stop.call0(&JsValue::NULL).is_ok_and(|stop| stop.is_truthy());
@@ -55,6 +57,7 @@ async fn measure(
     let prefill = now() - start;
     let (start, mut first) = (now(), None);
     for _ in 0..answer {
+        turns.give().await;
         if !running || stopped() {
             return Err(rullama_runtime::RuntimeError::Cancelled.into());
         }

@@ -49,6 +49,7 @@ impl Denoiser {
     ) -> Result<Self, JsValue> {
         let thrown = header.thrown.clone();
         let load = async {
+            let gpu = device.gpu("a model that denoises whole blocks")?.clone();
             let load: Load = parse(&options)?;
             let mut options = load.options();
             let context = load.context_of(&header.gguf)?;
@@ -57,7 +58,7 @@ impl Denoiser {
             facts.check_budget(&options)?;
             let Header { gguf, source, given, .. } = header;
             let reporter = LoadProgress::new(&progress, source);
-            let gpu = executor::Device::Gpu(device.gpu.clone());
+            let gpu = executor::Device::Gpu(gpu);
             let loaded = rullama_runtime::Denoiser::load(gguf, gpu, &mut |progress| {
                 reporter.report(progress)
             })
@@ -85,7 +86,7 @@ impl Denoiser {
     /// A new session with options `{ context, cache }`.
     pub fn session(&self, options: &str) -> Result<Denoising, JsValue> {
         let request: SessionRequest = parse(options)?;
-        let options = request.options(self.context, self.cache);
+        let options = request.options(self.context, self.cache, false);
         let session = self.inner.session(options.context, options.cache).map_err(Failure::from)?;
         Ok(Denoising {
             inner: RefCell::new(Some(session)),

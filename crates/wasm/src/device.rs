@@ -1,22 +1,39 @@
-//! The browser's GPU.
+//! The browser's GPU, or its CPU.
 
 use std::any::Any;
 
 use js_sys::{Function, Promise};
-use rullama_engine::gpu::{
-    DeviceFacts, Gpu, KernelSource, MatrixInt8, MatrixUnits, OpenOptions, PipelineCompiler,
+use rullama_engine::{
+    executor,
+    gpu::{DeviceFacts, Gpu, KernelSource, MatrixInt8, MatrixUnits, OpenOptions, PipelineCompiler},
 };
 use serde::Deserialize;
 use serde_json::{Map, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::JsFuture;
 
-use crate::{error::Failure, options::parse};
+use crate::{error::Failure, options::parse, turns::Turns};
 
-/// A WebGPU device; each model has its own.
+/// A WebGPU device, or the CPU; each model has its own.
 #[wasm_bindgen]
 pub struct Device {
-    pub(crate) gpu: Gpu,
+    pub(crate) executor: executor::Device,
+    pub(crate) turns: Turns,
+}
+
+impl Device {
+    /// The GPU, for what needs one.
+    pub(crate) fn gpu(&self, what: &'static str) -> Result<&Gpu, Failure> {
+        match &self.executor {
+            executor::Device::Gpu(gpu) => Ok(gpu),
+            executor::Device::Cpu => Err(Failure::NeedsGpu(what)),
+        }
+    }
+
+    /// Whether it is the CPU.
+    pub(crate) fn is_cpu(&self) -> bool {
+        matches!(self.executor, executor::Device::Cpu)
+    }
 }
 
 #[derive(Deserialize)]
@@ -65,22 +82,38 @@ impl Device {
             })
         }));
         let facts = gpu.facts().clone();
-        Ok(Self { gpu: gpu.playing(DeviceFacts { f16: facts.f16 && f16, ..facts }) })
+        let gpu = gpu.playing(DeviceFacts { f16: facts.f16 && f16, ..facts });
+        Ok(Self { executor: executor::Device::Gpu(gpu), turns: Turns::default() })
+    }
+
+    /// The CPU. Between two tokens and two parts of a prompt `pause` is called; its promise settles when messages had their turn.
+    pub fn cpu(pause: Function) -> Self {
+        Self { executor: executor::Device::Cpu, turns: Turns::by(pause) }
     }
 
     /// `{ name, facts }` as JSON: the input of kernel selection.
     pub fn describe(&self) -> String {
-        json!({ "name": self.gpu.name(), "facts": format!("{:?}", self.gpu.facts()) }).to_string()
+        let facts = match &self.executor {
+            executor::Device::Gpu(gpu) => format!("{:?}", gpu.facts()),
+            executor::Device::Cpu => String::new(),
+        };
+        json!({ "name": self.executor.name(), "facts": facts }).to_string()
     }
 
     /// Labels of the pipelines created so far, as JSON.
     pub fn pipelines(&self) -> String {
-        json!(self.gpu.pipeline_labels()).to_string()
+        match &self.executor {
+            executor::Device::Gpu(gpu) => json!(gpu.pipeline_labels()),
+            executor::Device::Cpu => json!([]),
+        }
+        .to_string()
     }
 
     /// Destroys the device and frees all its memory at once.
     pub fn destroy(&self) {
-        self.gpu.destroy();
+        if let executor::Device::Gpu(gpu) = &self.executor {
+            gpu.destroy();
+        }
     }
 }
 

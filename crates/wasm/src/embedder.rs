@@ -1,7 +1,6 @@
 //! Embedding models.
 
 use js_sys::Function;
-use rullama_engine::executor;
 use rullama_runtime::embedder::{EmbedOptions, EmbeddingPrompt, Embeddings};
 use serde::Deserialize;
 use serde_json::json;
@@ -13,6 +12,7 @@ use crate::{
     header::{Header, LoadProgress},
     model::Facts,
     options::{Load, parse},
+    turns::Turns,
 };
 
 /// An embedding model on the GPU.
@@ -20,6 +20,7 @@ use crate::{
 pub struct Embedder {
     inner: rullama_runtime::Embedder,
     facts: Facts,
+    turns: Turns,
 }
 
 /// Texts, or their tokens.
@@ -64,18 +65,18 @@ impl Embedder {
     ) -> Result<Self, JsValue> {
         let thrown = header.thrown.clone();
         let load = async {
-            let load: Load = parse(&options)?;
+            let load: Load = Load::of(&options, device)?;
             let facts = Facts::of(&header, &load, &load.options())?;
             facts.check_budget(&load.options())?;
             let Header { gguf, source, .. } = header;
             let reporter = LoadProgress::new(&progress, source);
-            let gpu = executor::Device::Gpu(device.gpu.clone());
-            let loaded = rullama_runtime::Embedder::load(&gguf, gpu, &mut |progress| {
+            let executor = device.executor.clone();
+            let loaded = rullama_runtime::Embedder::load(&gguf, executor, &mut |progress| {
                 reporter.report(progress)
             })
             .await;
             let inner = loaded.map_err(|error| reporter.failure(error))?;
-            Ok(Self { inner, facts })
+            Ok(Self { inner, facts, turns: device.turns.clone() })
         };
         Ok(load.await.map_err(|failure: Failure| thrown.or(failure))?)
     }
@@ -112,16 +113,34 @@ impl Embedder {
             None => EmbeddingPrompt::None,
             Some(name) => EmbeddingPrompt::named(name).ok_or(Failure::Purpose(name.clone()))?,
         };
-        let Embeddings { vectors, tokens, cut } = match ids {
+        let mut all = Embeddings { vectors: Vec::new(), tokens: 0, cut: 0 };
+        let mut add = |made: Embeddings| {
+            all.vectors.extend(made.vectors);
+            all.tokens += made.tokens;
+            all.cut += made.cut;
+        };
+        match ids {
             Some(ids) => {
-                let vectors = self.inner.embed_tokens(&ids, dimensions).await?;
-                Embeddings { vectors, tokens: ids.iter().map(Vec::len).sum(), cut: 0 }
+                for ids in ids.chunks(self.together(ids.len())) {
+                    let vectors = self.inner.embed_tokens(ids, dimensions).await?;
+                    add(Embeddings { vectors, tokens: ids.iter().map(Vec::len).sum(), cut: 0 });
+                    self.turns.give().await;
+                }
             }
             None => {
                 let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-                self.inner.embed(&texts, EmbedOptions { prompt, dimensions }).await?
+                for texts in texts.chunks(self.together(texts.len())) {
+                    add(self.inner.embed(texts, EmbedOptions { prompt, dimensions }).await?);
+                    self.turns.give().await;
+                }
             }
-        };
+        }
+        let Embeddings { vectors, tokens, cut } = all;
         Ok(Vectors { count: vectors.len(), values: vectors.concat(), tokens, cut })
+    }
+
+    /// How many texts are given to the model at once: on the CPU one, so that others get their turn after each.
+    fn together(&self, texts: usize) -> usize {
+        if self.turns.are_needed() { 1 } else { texts.max(1) }
     }
 }

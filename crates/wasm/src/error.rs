@@ -28,6 +28,8 @@ pub(crate) enum Failure {
     Purpose(String),
     /// There is no adapter with this id.
     NoAdapter(String),
+    /// This works on a GPU alone, and the model is on the CPU.
+    NeedsGpu(&'static str),
     /// Training cannot start or continue.
     Training(TrainError),
 }
@@ -59,6 +61,9 @@ impl From<Failure> for JsValue {
                 "projector",
                 "this file is a projector (vision and audio encoders): load its model with this file as the projector",
             ),
+            Failure::NeedsGpu(what) => {
+                thrown("no_webgpu", &format!("{what} needs a GPU, and there is only the CPU here"))
+            }
             Failure::Busy => thrown("internal", "the session is busy: calls must be queued"),
             Failure::Purpose(name) => {
                 let names: Vec<&str> = EmbeddingPrompt::ALL.iter().map(|(name, _)| *name).collect();

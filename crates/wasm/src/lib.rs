@@ -23,6 +23,7 @@ mod source;
 mod suite;
 mod template;
 mod train;
+mod turns;
 
 pub use denoise::{Denoiser, Denoising};
 pub use device::Device;

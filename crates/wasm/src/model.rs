@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use js_sys::Function;
-use rullama_chat::Output;
+use rullama_chat::{Capability, Output};
 use rullama_engine::executor;
 use rullama_gguf::Gguf;
 use rullama_runtime::{
@@ -31,9 +31,10 @@ use crate::{
     options::{Load, SessionRequest, parse},
     session::{Session, SessionContext},
     source::{BytesOf, ScriptSource, Thrown},
+    turns::Turns,
 };
 
-/// A model on the GPU.
+/// A model on the GPU or the CPU.
 #[wasm_bindgen]
 pub struct Model {
     pub(crate) inner: rullama_runtime::Model,
@@ -46,6 +47,7 @@ pub struct Model {
     memory: MediaCache,
     pub(crate) adapters: Library,
     batch: Batch,
+    turns: Turns,
 }
 
 /// Description of a model from its header and the parameters of its name.
@@ -164,16 +166,16 @@ impl Model {
     ) -> Result<Self, JsValue> {
         let thrown = header.thrown.clone();
         let load = async {
-            let load: Load = parse(&options)?;
+            let load = Load::of(&options, device)?;
             let mut options = load.options();
             let context = load.context_of(&header.gguf)?;
             options.context = Some(context);
             let facts = Facts::of(&header, &load, &options)?;
             let Header { gguf, source, given, .. } = header;
             let reporter = LoadProgress::new(&progress, source);
-            let gpu = executor::Device::Gpu(device.gpu.clone());
+            let executor = device.executor.clone();
             let mut each = |progress| reporter.report(progress);
-            let loaded = rullama_runtime::Model::load(gguf, gpu, &options, &mut each).await;
+            let loaded = rullama_runtime::Model::load(gguf, executor, &options, &mut each).await;
             let inner = loaded.map_err(|error| reporter.failure(error))?;
             if let Some(template) = given {
                 inner.give_template(template);
@@ -181,8 +183,20 @@ impl Model {
             let memory = MediaCache::new(&inner);
             let (cache, thrown) = (options.cache, thrown.clone());
             let (adapters, drafts) = (Library::default(), RefCell::default());
-            let batch = Batch::default();
-            Ok(Self { inner, drafts, facts, context, cache, thrown, memory, adapters, batch })
+            let turns = device.turns.clone();
+            let batch = Batch::new(turns.clone());
+            Ok(Self {
+                inner,
+                drafts,
+                facts,
+                context,
+                cache,
+                thrown,
+                memory,
+                adapters,
+                batch,
+                turns,
+            })
         };
         Ok(load.await.map_err(|failure: Failure| thrown.or(failure))?)
     }
@@ -190,13 +204,19 @@ impl Model {
     /// Description and memory use, as JSON.
     pub fn info(&self) -> String {
         let device = self.inner.device().name();
-        self.facts.loaded(self.context, device, self.inner.table_on_gpu()).to_string()
+        let mut info = self.facts.loaded(self.context, device, self.inner.table_on_gpu());
+        if let (Some(capabilities), Err(_)) =
+            (info["capabilities"].as_array_mut(), self.check_trains())
+        {
+            capabilities.retain(|can| can != Capability::Training.name());
+        }
+        info.to_string()
     }
 
     /// A new session with options `{ context, cache }`.
     pub fn session(&self, options: &str) -> Result<Session, JsValue> {
         let request: SessionRequest = parse(options)?;
-        let options = request.options(self.context, self.cache);
+        let options = request.options(self.context, self.cache, self.turns.are_needed());
         let mut session = self.inner.session(&options).map_err(Failure::from)?;
         let drafts = self.drafts.borrow().clone();
         session.draft(drafts.clone()).map_err(Failure::from)?;
@@ -206,6 +226,7 @@ impl Model {
             drafts,
             adapters: self.adapters.clone(),
             batch: self.batch.clone(),
+            turns: self.turns.clone(),
         };
         Ok(Session::new(session, self.facts.defaults.clone(), shared))
     }
@@ -320,6 +341,14 @@ pub(crate) fn decoded(tokenizer: &Tokenizer, ids: &[u32]) -> String {
 }
 
 impl Model {
+    /// Training takes a GPU.
+    pub(crate) fn check_trains(&self) -> Result<(), Failure> {
+        match self.inner.device() {
+            executor::Device::Gpu(_) => Ok(()),
+            executor::Device::Cpu => Err(Failure::NeedsGpu("training")),
+        }
+    }
+
     fn output(&self) -> Output {
         self.inner.template().map(|template| template.output()).unwrap_or_default()
     }

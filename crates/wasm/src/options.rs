@@ -9,7 +9,12 @@ use rullama_runtime::{
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::error::Failure;
+use crate::{device::Device, error::Failure};
+
+/// Memory of a model on the CPU: what a wasm module can have (4 GiB), less what the vocabulary, the page's data and allocation take.
+const CPU_BYTES: u64 = 3_500_000_000;
+/// Maximum tokens of a pass on the CPU: a third of a second for a model of 270 million parameters, in which no message arrives.
+const CPU_CHUNK: usize = 32;
 
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
     serde_json::from_str(text).map_err(Failure::Request)
@@ -49,12 +54,20 @@ pub(crate) struct Load {
     pub(crate) cache: Option<Cache>,
     table: Table,
     gpu_memory: Option<f64>,
+    /// Whether memory is planned for the CPU.
+    #[serde(default)]
+    cpu: bool,
     /// Parameters stored with the model's name, under Ollama's names.
     #[serde(default)]
     pub(crate) parameters: Map<String, Value>,
 }
 
 impl Load {
+    /// The options of a load onto a device.
+    pub(crate) fn of(options: &str, device: &Device) -> Result<Self, Failure> {
+        Ok(Self { cpu: device.is_cpu(), ..parse(options)? })
+    }
+
     /// Context in tokens: as requested, else as stored with the model's name, else the default.
     pub(crate) fn context_of(&self, gguf: &Gguf) -> Result<usize, RuntimeError> {
         let trained = Summary::of(gguf)?.trained_context;
@@ -64,13 +77,19 @@ impl Load {
     }
 
     pub(crate) fn options(&self) -> LoadOptions {
+        let given = self.gpu_memory.map(|bytes| bytes as u64);
         LoadOptions {
+            on_cpu: self.cpu,
+            chunk: self.cpu.then_some(CPU_CHUNK),
             table: match self.table {
                 Table::Fits => TablePlace::IfItFits,
                 Table::Gpu => TablePlace::Gpu,
                 Table::File => TablePlace::Host,
             },
-            gpu_budget: self.gpu_memory.map(|bytes| bytes as u64),
+            gpu_budget: match self.cpu {
+                true => Some(given.unwrap_or(CPU_BYTES).min(CPU_BYTES)),
+                false => given,
+            },
             context: self.context,
             cache: self.cache.map(Into::into).unwrap_or_default(),
             // Pages have no threads for them.
@@ -87,12 +106,14 @@ pub(crate) struct SessionRequest {
 }
 
 impl SessionRequest {
-    /// Missing options have the model's values.
-    pub(crate) fn options(&self, context: usize, cache: CacheType) -> SessionOptions {
+    /// Missing options have the model's values. Passes on the CPU are short.
+    pub(crate) fn options(&self, context: usize, cache: CacheType, cpu: bool) -> SessionOptions {
+        let usual = SessionOptions::default();
         SessionOptions {
             context: Some(self.context.unwrap_or(context)),
             cache: self.cache.map_or(cache, Into::into),
-            ..SessionOptions::default()
+            chunk: if cpu { CPU_CHUNK } else { usual.chunk },
+            ..usual
         }
     }
 }

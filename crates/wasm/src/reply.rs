@@ -12,12 +12,14 @@ use crate::{
     error::Failure,
     events::{self, Times},
     session::now,
+    turns::Turns,
 };
 
 /// A reply that a script listens to.
 pub(crate) struct Reply {
     pub(crate) script: Script,
     model: Model,
+    turns: Turns,
     /// Tokens of the prompt, and those that were told to be in the cache.
     prompt: usize,
     prefilled: usize,
@@ -29,10 +31,17 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    pub(crate) fn new(model: &Model, script: Script, prompt: usize, start: f64) -> Self {
+    pub(crate) fn new(
+        model: &Model,
+        script: Script,
+        prompt: usize,
+        start: f64,
+        turns: Turns,
+    ) -> Self {
         Self {
             script,
             model: model.clone(),
+            turns,
             prompt,
             prefilled: 0,
             times: Times { start, first: None, end: start },
@@ -109,19 +118,31 @@ impl Reply {
         generation: &mut Generation<'_>,
         wanted: &dyn Fn() -> bool,
     ) -> Result<(), RuntimeError> {
+        let takes_turns = self.turns.are_needed();
         let mut ends = false;
-        let prefilled = generation
+        while !generation
             .prefill_while(&mut |done| {
                 ends = self.prefilled(done);
-                !ends && !wanted()
+                !ends && !takes_turns && !wanted()
             })
-            .await?;
-        if ends {
-            generation.cancel();
-        } else if !prefilled {
-            return Ok(());
+            .await?
+        {
+            self.turns.give().await;
+            if ends || self.script.ends() {
+                generation.cancel();
+                break;
+            }
+            if wanted() {
+                return Ok(());
+            }
         }
         loop {
+            if takes_turns {
+                self.turns.give().await;
+                if self.script.ends() {
+                    generation.cancel();
+                }
+            }
             let more = generation.step().await?;
             self.token();
             while let Some(event) = generation.ready() {

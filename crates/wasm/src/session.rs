@@ -26,6 +26,7 @@ use crate::{
     options::parse,
     reply::{Reply, Script},
     source::Thrown,
+    turns::Turns,
 };
 
 #[wasm_bindgen]
@@ -47,6 +48,7 @@ pub struct Session {
     drafts: Option<DraftOptions>,
     adapters: Library,
     batch: Batch,
+    pub(crate) turns: Turns,
 }
 
 /// What a session shares with its model.
@@ -56,6 +58,7 @@ pub(crate) struct SessionContext {
     pub(crate) drafts: Option<DraftOptions>,
     pub(crate) adapters: Library,
     pub(crate) batch: Batch,
+    pub(crate) turns: Turns,
 }
 
 /// A request to generate. One of `messages`, `text` and `ids` is given.
@@ -114,9 +117,9 @@ impl Session {
         shared: SessionContext,
     ) -> Self {
         let model = session.model().clone();
-        let SessionContext { thrown, memory, drafts, adapters, batch } = shared;
+        let SessionContext { thrown, memory, drafts, adapters, batch, turns } = shared;
         let inner = RefCell::new(Some(session));
-        Self { inner, model, defaults, thrown, memory, drafts, adapters, batch }
+        Self { inner, model, defaults, thrown, memory, drafts, adapters, batch, turns }
     }
 
     /// The session, for one call.
@@ -252,7 +255,7 @@ impl Session {
     ) -> (rullama_runtime::Session, Result<(), Failure>) {
         let Begun { completion, prompt_tokens, seed, start } = begun;
         let drafts = session.draft_counts();
-        let reply = Reply::new(&self.model, script, prompt_tokens, start);
+        let reply = Reply::new(&self.model, script, prompt_tokens, start, self.turns.clone());
         let (session, mut reply) = self.batch.run(session, completion, reply).await;
         if let Some(done) = reply.done.take() {
             let used = (session.tokens().len(), session.context());

@@ -5,7 +5,7 @@ use rullama_engine::{
     suite::{Case, Verdict, cases, plays, run},
 };
 use serde_json::json;
-use wasm_bindgen::{JsError, prelude::wasm_bindgen};
+use wasm_bindgen::{JsError, JsValue, prelude::wasm_bindgen};
 
 use crate::device::Device;
 
@@ -21,10 +21,10 @@ pub struct OpSuite {
 impl OpSuite {
     /// The suite on a device.
     #[wasm_bindgen(constructor)]
-    pub fn new(device: &Device) -> Self {
-        let gpu = device.gpu.clone();
+    pub fn new(device: &Device) -> Result<Self, JsValue> {
+        let gpu = device.gpu("the check of kernels")?.clone();
         let cases = cases().into_iter().filter(|case| !case.bench).collect();
-        Self { plays: plays(&gpu), gpu, cases }
+        Ok(Self { plays: plays(&gpu), gpu, cases })
     }
 
     /// `{ adapter, facts, plays: [name], cases: [{ op, name }] }` as JSON.

@@ -161,6 +161,7 @@ impl Model {
         if data.examples.is_empty() {
             return Ok(report.to_string());
         }
+        self.check_trains()?;
         // The preview is useful even if training with these options is impossible.
         if let Err(failure) = self.planned(&request, data, &mut report) {
             match failure {
@@ -178,6 +179,7 @@ impl Model {
         options: String,
         checkpoint: Option<BytesOf>,
     ) -> Result<Training, JsValue> {
+        self.check_trains()?;
         let request: TrainRequest = parse(&options)?;
         let data = Dataset::of_lines(&self.inner, &text, request.data());
         let sides = data.and_then(|data| data.split(request.eval_split, request.seed.into()));

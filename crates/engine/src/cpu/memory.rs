@@ -105,6 +105,11 @@ impl Weight {
         self.shape.width() / self.dtype.block_elements() * self.dtype.block_bytes()
     }
 
+    /// Bytes of all rows.
+    pub(super) fn whole_bytes(&self) -> u64 {
+        self.shape.rows() as u64 * self.bytes_per_row() as u64
+    }
+
     fn bytes(&self) -> usize {
         self.parts.iter().map(Bytes::len).sum()
     }

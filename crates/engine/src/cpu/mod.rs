@@ -2,9 +2,14 @@
 
 mod memory;
 pub(crate) mod simd;
+mod slots;
+mod weights;
 
 pub use memory::{CpuCall, Data, Weight};
 pub(crate) use simd::{add_scaled, dot};
+pub use slots::work_bytes;
+use slots::{Slots, assign};
+pub use weights::Weights;
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
@@ -25,7 +30,7 @@ pub struct CpuPlan {
 }
 
 impl CpuPlan {
-    /// Prepares a graph with its own states. `weights` is called for each tensor of a stack.
+    /// Prepares a graph with its own states, all of whose values can be read after a run. `weights` is called for each tensor of a stack.
     ///
     /// # Errors
     /// If a weight is missing or has another shape than in the graph.
@@ -33,21 +38,34 @@ impl CpuPlan {
         graph: Graph,
         weights: impl FnMut(&str, &Type) -> Option<Weight>,
     ) -> Result<Self, EngineError> {
-        Self::with_states(graph, weights, &mut CpuStates::new())
+        Self::with(graph, weights, &mut CpuStates::new(), &Slots::default())
     }
 
-    /// Prepares a graph: `states` holds the states of the session's earlier plans, and gets the new ones.
+    /// Prepares a graph: `states` holds the states of the session's earlier plans, and gets the new ones. Only kept values, inputs and states
+    /// can be read after a run: the others share memory.
     ///
     /// # Errors
     /// If a weight is missing or has another shape than in the graph.
     pub fn with_states(
         graph: Graph,
-        mut weights: impl FnMut(&str, &Type) -> Option<Weight>,
+        weights: impl FnMut(&str, &Type) -> Option<Weight>,
         states: &mut CpuStates,
     ) -> Result<Self, EngineError> {
+        let slots = assign(&graph);
+        Self::with(graph, weights, states, &slots)
+    }
+
+    /// Values without a slot get memory of their own.
+    fn with(
+        graph: Graph,
+        mut weights: impl FnMut(&str, &Type) -> Option<Weight>,
+        states: &mut CpuStates,
+        slots: &Slots,
+    ) -> Result<Self, EngineError> {
+        let new = |ty: &Type| Rc::new(RefCell::new(zeros(ty)));
+        let shared: Vec<_> = slots.types.iter().map(new).collect();
         let mut memory = Vec::new();
-        for (_, info) in graph.values() {
-            let zeros = || zeros(&info.ty);
+        for (value, info) in graph.values() {
             memory.push(match (&info.origin, info.ty.element) {
                 (Origin::Weight(_) | Origin::Stack(_), Element::Weight(dtype)) => {
                     let shape = info.ty.shape.clone();
@@ -60,10 +78,13 @@ impl CpuPlan {
                     }
                     Rc::new(RefCell::new(Data::Weight(whole)))
                 }
-                (Origin::State(name), _) => Rc::clone(
-                    states.entry(name.clone()).or_insert_with(|| Rc::new(RefCell::new(zeros()))),
-                ),
-                _ => Rc::new(RefCell::new(zeros())),
+                (Origin::State(name), _) => {
+                    Rc::clone(states.entry(name.clone()).or_insert_with(|| new(&info.ty)))
+                }
+                _ => match slots.of.get(&value) {
+                    Some(slot) => Rc::clone(&shared[*slot]),
+                    None => new(&info.ty),
+                },
             });
         }
         Ok(Self { graph, memory })

@@ -1,7 +1,5 @@
 //! The weights of a model on either executor.
 
-use std::collections::HashMap;
-
 use bytes::Bytes;
 
 use super::Device;
@@ -16,7 +14,7 @@ use crate::{
 #[derive(Debug)]
 pub enum Weights {
     /// Bytes of the mapped file, or of memory.
-    Cpu(HashMap<String, cpu::Weight>),
+    Cpu(cpu::Weights),
     /// Buffers of the device.
     Gpu(gpu::Weights),
 }
@@ -25,7 +23,7 @@ impl Weights {
     /// An empty set of weights.
     pub fn new(device: &Device) -> Self {
         match device {
-            Device::Cpu => Self::Cpu(HashMap::new()),
+            Device::Cpu => Self::Cpu(cpu::Weights::default()),
             Device::Gpu(gpu) => Self::Gpu(gpu::Weights::new(gpu)),
         }
     }
@@ -44,13 +42,7 @@ impl Weights {
         };
         match self {
             Self::Gpu(weights) => weights.reserve(&name, dtype, &ty.shape).await,
-            Self::Cpu(known) => {
-                for (tensor, _, ty) in origin.tensors(ty) {
-                    let weight = cpu::Weight { dtype, shape: ty.shape, parts: Vec::new() };
-                    known.insert(tensor.into(), weight);
-                }
-                Ok(())
-            }
+            Self::Cpu(weights) => weights.reserve(origin, dtype, ty),
         }
     }
 
@@ -65,15 +57,12 @@ impl Weights {
         first: usize,
         bytes: Bytes,
     ) -> Result<(), EngineError> {
-        let missing = || EngineError::MissingWeight { name: tensor.into() };
         match self {
             Self::Gpu(weights) => {
+                let missing = || EngineError::MissingWeight { name: tensor.into() };
                 weights.write(&origin.weight_name().ok_or_else(missing)?, first, &bytes)
             }
-            Self::Cpu(known) => {
-                known.get_mut(tensor).ok_or_else(missing)?.parts.push(bytes);
-                Ok(())
-            }
+            Self::Cpu(weights) => weights.write(tensor, bytes),
         }
     }
 
@@ -84,10 +73,7 @@ impl Weights {
     #[must_use]
     pub fn with(&self, others: &Self) -> Self {
         match (self, others) {
-            (Self::Cpu(known), Self::Cpu(more)) => {
-                let all = known.iter().chain(more);
-                Self::Cpu(all.map(|(name, weight)| (name.clone(), weight.clone())).collect())
-            }
+            (Self::Cpu(known), Self::Cpu(more)) => Self::Cpu(known.with(more)),
             (Self::Gpu(known), Self::Gpu(more)) => Self::Gpu(known.with(more)),
             _ => panic!("weights are on different executors"),
         }
@@ -115,10 +101,10 @@ impl Weights {
         }
     }
 
-    /// Maximum bytes for one [`Self::write`]: all of a mapped file, a piece for a GPU.
+    /// Maximum bytes for one [`Self::write`]: all of a mapped file, a piece for a GPU and in pages.
     pub fn piece_bytes(&self) -> u64 {
         match self {
-            Self::Cpu(_) => u64::MAX,
+            Self::Cpu(_) => cpu::Weights::piece_bytes(),
             Self::Gpu(_) => 16 << 20,
         }
     }
@@ -126,9 +112,7 @@ impl Weights {
     /// Bytes on the host, of a mapped file or of memory.
     pub fn host_bytes(&self) -> u64 {
         match self {
-            Self::Cpu(known) => {
-                known.values().flat_map(|weight| &weight.parts).map(|part| part.len() as u64).sum()
-            }
+            Self::Cpu(weights) => weights.bytes(),
             Self::Gpu(_) => 0,
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::barriers::is_independent;
-use crate::graph::{Element, Graph, Origin, Type, Value};
+use crate::graph::{Element, Graph, Lifetimes, Origin, Type, Value};
 
 /// The slot of each value that a node computes, and the sizes of the slots.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub fn work_bytes(graph: &Graph) -> u64 {
 
 /// Assigns a slot to every computed value. A node's inputs and outputs never share one, so no buffer is bound read and written at once.
 pub(crate) fn assign(graph: &Graph) -> Slots {
-    let last = last_reads(graph);
+    let lifetimes = Lifetimes::of(graph);
     let mut slots = Slots::default();
     let mut free: Vec<usize> = Vec::new();
     for (index, node) in graph.nodes().iter().enumerate() {
@@ -50,12 +50,7 @@ pub(crate) fn assign(graph: &Graph) -> Slots {
             slots.bytes[slot] = slots.bytes[slot].max(bytes);
             slots.of.insert(*output, slot);
         }
-        let mut done: Vec<Value> = node.inputs.iter().chain(&node.outputs).copied().collect();
-        done.sort_unstable();
-        done.dedup();
-        done.retain(|value| {
-            last.get(value).is_none_or(|at| *at <= index) && !graph.info(*value).kept
-        });
+        let done = lifetimes.ended(graph, index);
         free.extend(done.iter().filter_map(|value| slots.of.get(value)));
     }
     slots
@@ -65,17 +60,4 @@ pub(crate) fn assign(graph: &Graph) -> Slots {
 fn best_fit(free: &[usize], sizes: &[u64], bytes: u64) -> Option<usize> {
     let fits = (0..free.len()).filter(|i| sizes[free[*i]] >= bytes).min_by_key(|i| sizes[free[*i]]);
     fits.or_else(|| (0..free.len()).max_by_key(|i| sizes[free[*i]]))
-}
-
-/// The last node that reads each computed value.
-fn last_reads(graph: &Graph) -> HashMap<Value, usize> {
-    let mut last = HashMap::new();
-    for (index, node) in graph.nodes().iter().enumerate() {
-        for input in
-            node.inputs.iter().filter(|v| matches!(graph.info(**v).origin, Origin::Node(_)))
-        {
-            last.insert(*input, index);
-        }
-    }
-    last
 }

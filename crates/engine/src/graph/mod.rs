@@ -5,6 +5,7 @@
 
 mod backward;
 mod cost;
+mod lifetimes;
 mod op;
 mod origin;
 mod print;
@@ -16,6 +17,7 @@ use std::{collections::HashMap, rc::Rc};
 pub(crate) use backward::walk;
 pub use backward::{Gradients, backward};
 pub use cost::Cost;
+pub(crate) use lifetimes::Lifetimes;
 pub use op::{NodeValues, Op};
 pub use origin::{Member, Origin};
 pub use shape::{Element, Shape, Type};

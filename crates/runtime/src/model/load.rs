@@ -33,12 +33,16 @@ pub(super) const TABLE: &str = "per_layer_token_embd.weight";
 pub struct LoadOptions {
     /// Placement of the per-layer input table.
     pub table: TablePlace,
-    /// GPU memory budget in bytes; without it, the device decides.
+    /// Memory budget in bytes; without it, the device decides.
     pub gpu_budget: Option<u64>,
     /// Context that memory is planned for; sessions may use another.
     pub context: Option<usize>,
     /// KV cache format that memory is planned for.
     pub cache: CacheType,
+    /// Whether the budget is one of host memory, for a model on the CPU; without it, memory is planned for a GPU.
+    pub on_cpu: bool,
+    /// Maximum tokens of a pass that memory is planned for; `None` = the default of sessions.
+    pub chunk: Option<usize>,
     /// Number of last layers whose experts are kept and computed on the host; by default, as few as fit the budget. Ignored for models
     /// without experts and on the CPU.
     pub host_experts: Option<usize>,

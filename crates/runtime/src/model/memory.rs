@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use rullama_engine::{
+    cpu,
     executor::{Device, state_bytes},
-    gpu::work_bytes,
-    graph::{Origin, Type},
+    gpu,
+    graph::{Graph, Origin, Type},
 };
 use rullama_models::{
     Catalog,
@@ -43,7 +44,7 @@ pub struct MemoryUse {
 }
 
 impl MemoryUse {
-    /// Estimates GPU memory with these options. If they do not set the number of layers with experts on the host, it is the smallest
+    /// Estimates memory with these options. If they do not set the number of layers with experts on the host, it is the smallest
     /// that fits the budget; if none fits, the one that needs the least memory.
     pub fn estimate(config: &Config, catalog: &Catalog, options: &LoadOptions) -> Self {
         let most = config.experts.map_or(0, |_| config.layers.len());
@@ -75,7 +76,7 @@ impl MemoryUse {
         let mut states = BTreeMap::new();
         for (_, info) in all_segments().flat_map(|segment| segment.graph.values()) {
             if let Origin::State(name) = &info.origin {
-                states.insert(name, state_bytes(&info.ty) as u64);
+                states.insert(name, kept_bytes(&info.ty, options));
             }
         }
         let (cut, caches): (Vec<_>, Vec<_>) =
@@ -83,7 +84,7 @@ impl MemoryUse {
         let sum = |states: Vec<(_, u64)>| states.into_iter().map(|(_, bytes)| bytes).sum::<u64>();
         // The first segment holds all layers before the first split.
         let graphs = [Some(&fill), Some(&step), short.as_ref()];
-        let work_of = |segment: &Segment| work_bytes(&segment.graph);
+        let work_of = |segment: &Segment| work_bytes(&segment.graph, options);
         let first =
             graphs.into_iter().flatten().filter_map(|segments| segments.first().map(work_of)).sum();
         let later =
@@ -110,7 +111,7 @@ impl MemoryUse {
         }
     }
 
-    /// Bytes on the GPU.
+    /// Bytes on the GPU, or on the host of a model on the CPU.
     pub fn gpu(&self, with_table: bool) -> u64 {
         self.weights + self.caches + self.work + if with_table { self.table } else { 0 }
     }
@@ -126,14 +127,18 @@ impl MemoryUse {
         device: &Device,
         options: &LoadOptions,
     ) -> Result<bool, RuntimeError> {
-        let Device::Gpu(gpu) = device else { return Ok(true) };
         let fits =
             |with_table| options.gpu_budget.is_none_or(|budget| self.gpu(with_table) <= budget);
-        let wanted = match options.table {
-            TablePlace::Gpu => true,
-            TablePlace::Host => false,
-            TablePlace::IfItFits => fits(true) && !gpu.is_software(),
-            TablePlace::Auto => fits(true) && (gpu.is_discrete() || options.gpu_budget.is_some()),
+        let wanted = match (options.table, device) {
+            // Pages of the file, if memory is not planned.
+            (_, Device::Cpu) if !options.on_cpu => return Ok(true),
+            (TablePlace::Gpu, _) => true,
+            (TablePlace::Host, _) => false,
+            (_, Device::Cpu) => fits(true),
+            (TablePlace::IfItFits, Device::Gpu(gpu)) => fits(true) && !gpu.is_software(),
+            (TablePlace::Auto, Device::Gpu(gpu)) => {
+                fits(true) && (gpu.is_discrete() || options.gpu_budget.is_some())
+            }
         };
         if fits(wanted) { Ok(wanted) } else { Err(self.too_much(wanted, options)) }
     }
@@ -158,5 +163,21 @@ impl MemoryUse {
             context: self.context,
             budget: options.gpu_budget.unwrap_or(u64::MAX),
         }
+    }
+}
+
+/// Bytes of a state: the CPU keeps floats, whatever they are rounded to.
+fn kept_bytes(ty: &Type, options: &LoadOptions) -> u64 {
+    match options.on_cpu {
+        true => 4 * ty.shape.len() as u64,
+        false => state_bytes(ty) as u64,
+    }
+}
+
+/// Bytes of the activations of a pass. On the CPU, the shorter prefill passes, each half as long as the next, take as much again as the longest.
+fn work_bytes(graph: &Graph, options: &LoadOptions) -> u64 {
+    match options.on_cpu {
+        true => 2 * cpu::work_bytes(graph),
+        false => gpu::work_bytes(graph),
     }
 }

@@ -35,7 +35,9 @@ impl<'a> DefaultPasses<'a> {
         placement: Placement,
     ) -> Self {
         let context = options.context.unwrap_or(DEFAULT_CONTEXT).min(config.context);
-        let session = SessionOptions { cache: options.cache, ..SessionOptions::default() };
+        let usual = SessionOptions::default();
+        let chunk = options.chunk.unwrap_or(usual.chunk);
+        let session = SessionOptions { cache: options.cache, chunk, ..usual };
         Self { config, catalog, context, session, placement }
     }
 
