@@ -1,9 +1,10 @@
-// The browser's GPU: what it offers, and a device with everything on it that kernels can use.
+// The browser's GPU: what it offers, and a device with everything on it that kernels can use. Where there is none, the CPU.
 
 import { NoWebGpuError, RullamaError } from "./errors.js";
 import { MATRIX_FEATURES, compilesMatrixUnits, listedMatrixUnits } from "./matrix-units.js";
 import { Queue } from "./queue.js";
 import type { DeviceReport, LoadOptions, WebGpuAbsence } from "./types.js";
+import { turn } from "./turn.js";
 import type { Device } from "./wasm/rullama.js";
 
 type DeviceClass = typeof Device;
@@ -83,23 +84,34 @@ export async function deviceReport(): Promise<DeviceReport> {
 /** A device as both sides know it. */
 export interface OpenDevice {
   engine: Device;
-  browser: GPUDevice;
+  /** Missing where it is the CPU. */
+  browser?: GPUDevice;
+  /** Why it is the CPU, where that was not asked for. */
+  noGpu?: NoWebGpuError;
 }
+
+type DeviceOptions = Pick<LoadOptions, "features" | "powerPreference" | "device">;
 
 const opening = new Queue();
 
-/** Opens a device of its own for a model or a test. */
-export function openDevice(
-  wasm: DeviceClass,
-  options: Pick<LoadOptions, "features" | "powerPreference">,
-): Promise<OpenDevice> {
+/** Opens a device of its own for a model. */
+export async function openDevice(wasm: DeviceClass, options: DeviceOptions): Promise<OpenDevice> {
+  const { device = "auto" } = options;
+  if (device === "cpu") return { engine: wasm.cpu(turn) };
+  try {
+    return await openGpu(wasm, options);
+  } catch (error) {
+    if (device === "gpu" || !(error instanceof NoWebGpuError)) throw error;
+    return { engine: wasm.cpu(turn), noGpu: error };
+  }
+}
+
+/** Opens a GPU for a model or a test. */
+export function openGpu(wasm: DeviceClass, options: DeviceOptions): Promise<OpenDevice> {
   return opening.run(() => openNow(wasm, options));
 }
 
-async function openNow(
-  wasm: DeviceClass,
-  options: Pick<LoadOptions, "features" | "powerPreference">,
-): Promise<OpenDevice> {
+async function openNow(wasm: DeviceClass, options: DeviceOptions): Promise<OpenDevice> {
   const powerPreference = options.powerPreference ?? "high-performance";
   const adapter = await findAdapter(powerPreference);
   if (typeof adapter === "string") throw new NoWebGpuError(ABSENT[adapter], adapter);

@@ -1,7 +1,7 @@
 // Before a load: what a model is, what it takes with the files that come with it, and whether that fits.
 
 import { deviceReport } from "./device.js";
-import { fit } from "./fit.js";
+import { fit, runsOn } from "./fit.js";
 import { readable } from "./load-model.js";
 import type { PlainLoadOptions, PlainSource } from "./protocol.js";
 import { type Opened, layerOf } from "./storage/index.js";
@@ -22,8 +22,8 @@ export type OpenBriefly = (source: PlainSource, digest?: { sha256?: string }) =>
 
 export interface FitContext {
   options: PlainLoadOptions;
-  /** The options in the engine's words. */
-  words: string;
+  /** The options in the engine's words, for the CPU or the GPU. */
+  words: (cpu: boolean) => string;
   /** Where the layers of a served model are. */
   host: string;
   open: OpenBriefly;
@@ -32,13 +32,14 @@ export interface FitContext {
 
 export async function fitReport(opened: Opened, context: FitContext): Promise<FitReport> {
   const { options } = context;
-  const found = await inspect(opened, context);
+  const device = await deviceReport();
+  const place = runsOn(device, options);
+  const found = await inspect(opened, context, place === "cpu");
   const decides = found.info.kind === "decoder";
   const projector = decides ? await bytesOf("projector", options.projector, opened, context) : undefined;
   const drafts = decides && options.draft !== "off" && options.draft !== "ngram";
   const drafter = drafts ? await bytesOf("drafter", options.draft, opened, context) : undefined;
   const { withTable, withoutTable } = found.memory;
-  const device = await deviceReport();
   const use = tableFits(options, withTable, device) ? withTable : withoutTable;
   const encoders = projector ?? found.encoders;
   const memory: MemoryUse = {
@@ -52,13 +53,13 @@ export async function fitReport(opened: Opened, context: FitContext): Promise<Fi
   const { deviceMemory } = (globalThis.navigator ?? {}) as { deviceMemory?: number };
   // Where the table may stay in the file, a GPU without room for it will do.
   const least = options.table === "fits" ? { gpu: memory.gpu - use.gpu + withoutTable.gpu } : memory;
-  return { info, memory, ...fit(least, device, options, deviceMemory) };
+  return { info, memory, runsOn: place, ...fit(least, device, options, deviceMemory) };
 }
 
-async function inspect(opened: Opened, { words, templateWasm }: FitContext): Promise<Inspected> {
+async function inspect(opened: Opened, { words, templateWasm }: FitContext, cpu: boolean): Promise<Inspected> {
   const header = await openWithTemplate(readable(opened), templateWasm);
   try {
-    return JSON.parse(header.inspect(words)) as Inspected;
+    return JSON.parse(header.inspect(words(cpu))) as Inspected;
   } finally {
     header.free();
   }

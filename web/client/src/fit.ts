@@ -10,13 +10,43 @@ function gb(bytes: number): string {
   return `${(bytes / GB).toFixed(1)} GB`;
 }
 
+/** What the wasm's memory has room for, beside everything else in it. */
+const CPU_MOST = 3.5 * GB;
+/** From here on a CPU writes slower than people read. */
+const CPU_READABLE = 0.6 * GB;
+
+/** What a load with these options runs on. */
+export function runsOn({ webgpu }: Pick<DeviceReport, "webgpu">, { device = "auto" }: Pick<LoadOptions, "device">) {
+  if (device !== "auto") return device;
+  return webgpu ? "gpu" : "cpu";
+}
+
+function fitCpu(
+  { gpu: need }: Pick<MemoryUse, "gpu">,
+  { reason }: DeviceReport,
+  { gpuMemory = Infinity }: Pick<LoadOptions, "gpuMemory">,
+  deviceMemory = 8,
+): Pick<FitReport, "verdict" | "warnings"> {
+  // Browsers tell no more than 8, in powers of two.
+  const most = Math.min(gpuMemory, CPU_MOST, deviceMemory < 8 ? deviceMemory * GB * 0.7 : Infinity);
+  if (need > most) {
+    const warning = `It takes ${gb(need)} of memory, and on the CPU a page has ${gb(most)}.`;
+    return { verdict: "too-large", warnings: [...(reason === undefined ? [] : [reason]), warning] };
+  }
+  if (need > CPU_READABLE) {
+    return { verdict: "tight", warnings: ["It runs on the CPU, slower than people read: a GPU would be faster."] };
+  }
+  return { verdict: "fits", warnings: ["It runs on the CPU: a GPU would be faster."] };
+}
+
 /** A verdict and its reasons. */
 export function fit(
   memory: Pick<MemoryUse, "gpu">,
   device: DeviceReport,
-  options: Pick<LoadOptions, "gpuMemory">,
+  options: Pick<LoadOptions, "gpuMemory" | "device">,
   deviceMemory: number | undefined,
 ): Pick<FitReport, "verdict" | "warnings"> {
+  if (runsOn(device, options) === "cpu") return fitCpu(memory, device, options, deviceMemory);
   const warnings: string[] = [];
   let verdict: FitReport["verdict"] = "fits";
   const worse = (next: FitReport["verdict"], warning: string) => {

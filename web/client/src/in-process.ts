@@ -207,7 +207,7 @@ export class InProcessTransport implements Transport {
     };
     const opened = await open(source, options);
     try {
-      const words = engineOptions(options, opened);
+      const words = (cpu: boolean) => engineOptions(options, opened, cpu);
       return await fitReport(opened, { options, words, host: this.host(), open, ...this.templateWasm() });
     } finally {
       opened.source.close();
@@ -349,6 +349,10 @@ function cannot({ info }: LoadedModel, what: string): RullamaError {
 }
 
 /** What the engine wants to know of a load, in its words. */
-function engineOptions({ context, cache, table, gpuMemory }: PlainLoadOptions, opened: Opened): string {
-  return JSON.stringify({ context, cache, table, gpuMemory, parameters: opened.info?.parameters ?? {} });
+function engineOptions(
+  { context, cache, table, gpuMemory }: PlainLoadOptions,
+  opened: Opened,
+  cpu = false,
+): string {
+  return JSON.stringify({ context, cache, table, gpuMemory, cpu, parameters: opened.info?.parameters ?? {} });
 }

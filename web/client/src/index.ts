@@ -88,7 +88,8 @@ export async function load(
     shared.set(key, engine);
   }
   try {
-    return await engine.load(source, loading);
+    // Who names a server for want of a GPU means it rather than the CPU.
+    return await engine.load(source, otherwise === undefined ? loading : { device: "gpu", ...loading });
   } catch (error) {
     if (otherwise === undefined || !(error instanceof RullamaError) || !FALLBACKS.has(error.code)) throw error;
     return fallback(otherwise, error, options.signal);

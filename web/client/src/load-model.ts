@@ -1,7 +1,7 @@
 // From a file to a loaded model: the kind of the file decides its class.
 
-import { openDevice } from "./device.js";
-import { RullamaError, rullamaError } from "./errors.js";
+import { type OpenDevice, openDevice } from "./device.js";
+import { NoWebGpuError, RullamaError, rullamaError } from "./errors.js";
 import { LoadedEmbedder } from "./loaded-embedder.js";
 import { LoadedGenerator } from "./loaded-generator.js";
 import { LoadedDecoder } from "./loaded-decoder.js";
@@ -50,11 +50,13 @@ export async function loadModel(loading: Loading): Promise<LoadedModel> {
   }
   const device = await openDevice(Device, options);
   try {
-    const model = await loadKind(kind, header, device.engine, loading);
+    const model = await loadKind(kind, header, device.engine, loading).catch((error: unknown) => {
+      throw device.noGpu ? notOnCpu(device.noGpu, error) : error;
+    });
     try {
       const draft = model instanceof Model ? await draftFor(model, loading) : {};
       await verify();
-      const resources = { ...resourcesOf(loading, model.info(), draft), device };
+      const resources = { ...resourcesOf(loading, model.info(), { ...draft, runsOn: runsOn(device) }), device };
       if (model instanceof Model) return await withAdapters(new LoadedDecoder(resources, model), loading.adapters);
       if (model instanceof Embedder) return new LoadedEmbedder(resources, model);
       return new LoadedGenerator(resources, model);
@@ -67,6 +69,17 @@ export async function loadModel(loading: Loading): Promise<LoadedModel> {
     device.engine.free();
     throw error;
   }
+}
+
+function runsOn({ browser }: OpenDevice): "gpu" | "cpu" {
+  return browser ? "gpu" : "cpu";
+}
+
+/** What is too large for the CPU alone lacks the GPU. */
+function notOnCpu(noGpu: NoWebGpuError, error: unknown): unknown {
+  const problem = rullamaError(error);
+  if (problem.code !== "does_not_fit" && problem.code !== "no_webgpu") return error;
+  return new NoWebGpuError(`${noGpu.message} The CPU alone cannot run it: ${problem.message}`, { cause: error });
 }
 
 /** Adds what its name brings: without it, another model would answer. */
@@ -117,14 +130,14 @@ async function draftFor(
 function resourcesOf(
   { opened, heap, files, guidanceWasm }: Loading,
   told: string,
-  draft: Pick<ModelInfo, "draft" | "draftProblem">,
+  more: Pick<ModelInfo, "draft" | "draftProblem" | "runsOn">,
 ): Omit<LoadedResources, "device"> {
   const system = opened.info?.system;
   const info: ModelInfo = {
     ...(JSON.parse(told) as Omit<ModelInfo, "name" | "system">),
     name: opened.name,
     ...(system ? { system } : {}),
-    ...draft,
+    ...more,
   };
   const module = guidanceWasm === undefined ? {} : { guidanceWasm };
   return { info, verified: opened.verified, heap, files, ...module };

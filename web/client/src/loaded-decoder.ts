@@ -92,11 +92,9 @@ export class LoadedDecoder extends LoadedGenerator<Model, Session> {
       await this.attach();
       if (medium.kind === "audio") return this.model.encodeAudio(medium.samples, medium.channels, medium.rate);
       const encoding = this.model.encodeImage(medium.width, medium.height, medium.pixels, medium.tokens);
-      return pollWhile(
-        this.resources.device.browser,
-        encoding,
-        () => this.gone !== undefined || signal?.aborted === true,
-      );
+      const { browser } = this.resources.device;
+      if (!browser) return encoding;
+      return pollWhile(browser, encoding, () => this.gone !== undefined || signal?.aborted === true);
     };
     return this.share(job, ENCODERS, signal);
   }

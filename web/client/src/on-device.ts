@@ -36,7 +36,8 @@ export abstract class OnDevice {
 
   constructor(protected readonly resources: LoadedResources) {
     this.lost = new Promise((resolve) => {
-      void resources.device.browser.lost.then((info) => {
+      // The CPU is never lost.
+      void resources.device.browser?.lost.then((info) => {
         if (this.gone) return;
         this.gone = new DeviceLostError(lossMessage(info));
         resolve(this.gone);

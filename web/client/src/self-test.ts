@@ -1,6 +1,6 @@
 // Kernels against their CPU twins, on this GPU.
 
-import { openDevice } from "./device.js";
+import { openGpu } from "./device.js";
 import { CancelledError } from "./errors.js";
 import type { OpResult } from "./types.js";
 import { Device, OpSuite } from "./wasm/rullama.js";
@@ -24,7 +24,7 @@ export async function selfTest(
   onResult: (result: OpResult) => void,
   signal?: AbortSignal,
 ): Promise<OpResult[]> {
-  const device = await openDevice(Device, {});
+  const device = await openGpu(Device, {});
   const suite = new OpSuite(device.engine);
   try {
     const { plays, cases } = JSON.parse(suite.describe()) as Suite;

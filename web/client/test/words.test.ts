@@ -181,11 +181,30 @@ describe("fit", () => {
     [5e9, device, {}, 4, "too-large"],
     [5e9, device, { gpuMemory: 1e10 }, undefined, "fits"],
     [5e9, device, { gpuMemory: 1e9 }, 8, "too-large"],
-    [1e8, { ...device, webgpu: false, reason: "no" }, {}, 8, "too-large"],
+    [1e8, { ...device, webgpu: false, reason: "no" }, { device: "gpu" }, 8, "too-large"],
     [1e8, { ...device, fallback: true }, {}, 8, "tight"],
   ] as const)("%d bytes", (bytes, gpu, options, deviceMemory, verdict) => {
     const report = fit(memory(bytes), gpu, options, deviceMemory);
     expect(report.verdict).toBe(verdict);
     expect(report.warnings.length > 0).toBe(verdict !== "fits");
+  });
+
+  it.each([
+    [3e8, {}, "fits"],
+    [2e9, {}, "tight"],
+    [4e9, {}, "too-large"],
+    [3e8, { gpuMemory: 1e8 }, "too-large"],
+  ] as const)("%d bytes on the CPU with %o", (bytes, options, verdict) => {
+    const none = { ...device, webgpu: false, reason: "No GPU." };
+    const report = fit(memory(bytes), none, options, 8);
+    expect(report.verdict).toBe(verdict);
+    expect(report.warnings.includes("No GPU.")).toBe(verdict === "too-large");
+    expect(report.warnings.at(-1)).toContain("CPU");
+    const asked = fit(memory(bytes), device, { ...options, device: "cpu" }, 8);
+    expect(asked).toEqual({ verdict, warnings: report.warnings.slice(-1) });
+  });
+
+  it("has less room on the CPU of a small device", () => {
+    expect(fit(memory(2e9), device, { device: "cpu" }, 2).verdict).toBe("too-large");
   });
 });

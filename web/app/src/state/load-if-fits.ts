@@ -15,7 +15,8 @@ function isSmall(): boolean {
 export async function loadIfFits(choice: Choice): Promise<boolean> {
   // A model that cannot be inspected says why when it is loaded.
   const report = await model.inspect(choice).catch(() => undefined);
-  const doubtful = report?.verdict === "too-large" || (report?.verdict === "tight" && isSmall());
+  const slow = isSmall() || report?.runsOn === "cpu";
+  const doubtful = report?.verdict === "too-large" || (report?.verdict === "tight" && slow);
   if (!doubtful) return model.load(choice);
   picked.choice = choice;
   go("models");

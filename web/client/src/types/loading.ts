@@ -32,6 +32,11 @@ export interface LoadOptions {
   signal?: AbortSignal;
   /** Most tokens of prompt and answer together, for the fit check and as default of sessions. */
   context?: number;
+  /**
+   * What the model runs on: the GPU, the CPU, or (`auto`, the default) the GPU where WebGPU works and the CPU elsewhere, which is fast enough
+   * for small models such as Gemma 3 270M. `info.runsOn` tells which it became. On the CPU nothing is trained.
+   */
+  device?: "auto" | "gpu" | "cpu";
   /** How caches keep numbers. */
   cache?: "f32" | "f16" | "q8";
   /**
@@ -39,7 +44,7 @@ export interface LoadOptions {
    * less than half as fast. By default on the GPU if it fits there; in the file on phones, tablets and machines with less than 8 GB.
    */
   table?: "auto" | "gpu" | "file";
-  /** Refuse models that need more bytes on the GPU. */
+  /** Refuse models that need more bytes on the GPU, or on the CPU in the wasm's memory, of which there are never more than 3.5 GB. */
   gpuMemory?: number;
   /** Keep downloads in this browser's storage for the next time and for offline use (default), or not. */
   keep?: boolean;

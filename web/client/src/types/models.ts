@@ -32,6 +32,8 @@ export interface ModelInfo {
   capabilities?: Capability[];
   memory: MemoryUse;
   device: string;
+  /** What it runs on here; missing where it runs elsewhere (`remote`). */
+  runsOn?: "gpu" | "cpu";
   /** Sampling defaults: hints of the file under the parameters its name brings. */
   defaults: SamplingOptions & DenoisingOptions;
   /** System prompt its name brings. */
@@ -54,7 +56,7 @@ export interface MemoryUse {
   caches: number;
   /** Activations of the largest run. */
   work: number;
-  /** All of it together: what must fit on the GPU. */
+  /** All of it together: what must fit on the GPU, or into the wasm's memory of a model on the CPU. */
   gpu: number;
   /** Whether the table of per-layer inputs is among the weights. */
   tableOnGpu: boolean;
@@ -67,6 +69,8 @@ export interface MemoryUse {
 /** Before loading: what a model is, what it takes here, and whether that fits. */
 export interface FitReport {
   info: Omit<ModelInfo, "memory" | "device" | "context">;
+  /** What it would run on. */
+  runsOn: "gpu" | "cpu";
   memory: MemoryUse;
   /** Bytes a buffer or all buffers may take, as far as the browser tells. */
   verdict: "fits" | "tight" | "too-large";

@@ -3,7 +3,8 @@ import type { Translation } from "../catalogue.js";
 
 export const failures: Translation<typeof source> = {
   "failure.no_webgpu.title": "WebGPU غير متاح في هذا المتصفح",
-  "failure.no_webgpu.text": "تعمل النماذج على المعالج الرسومي عبر WebGPU.",
+  "failure.no_webgpu.text":
+    "يحتاج هذا النموذج إلى معالج رسومي تتيحه المتصفحات عبر WebGPU: لا تعمل على المعالج المركزي إلا النماذج الصغيرة.",
   "failure.no_webgpu.advice":
     "استخدم إصدارًا حديثًا من Chrome أو Edge أو Safari أو Firefox، وتأكد من أن WebGPU ليس متوقفًا في إعداداته.",
   "failure.no_webgpu.action": "فحص هذا الجهاز",

@@ -3,7 +3,8 @@ import type { Translation } from "../catalogue.js";
 
 export const failures: Translation<typeof source> = {
   "failure.no_webgpu.title": "WebGPU ist in diesem Browser nicht verfügbar",
-  "failure.no_webgpu.text": "Modelle laufen über WebGPU auf der GPU.",
+  "failure.no_webgpu.text":
+    "Dieses Modell braucht eine GPU, die Browser über WebGPU anbieten: Auf der CPU laufen nur kleine Modelle.",
   "failure.no_webgpu.advice":
     "Verwende eine aktuelle Version von Chrome, Edge, Safari oder Firefox und prüfe, ob WebGPU in den Einstellungen ausgeschaltet ist.",
   "failure.no_webgpu.action": "Dieses Gerät prüfen",

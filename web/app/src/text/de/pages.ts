@@ -101,6 +101,8 @@ export const pages: Translation<typeof source> = {
   "device.helpSecure":
     "Öffne die Seite über https:// oder http://localhost: Andere Seiten dürfen die GPU nicht verwenden.",
   "device.gpu": "GPU",
+  "device.onCpu":
+    "Hier gibt es kein WebGPU: Modelle laufen auf der CPU, kleine antworten dort in Lesegeschwindigkeit. Mit einer GPU ginge es schneller.",
   "device.software":
     "Keine GPU gefunden: Sie wird auf der CPU emuliert, sehr langsam. Vielleicht ist die Grafikbeschleunigung im Browser ausgeschaltet.",
   "device.name": "Name",

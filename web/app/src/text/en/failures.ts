@@ -2,7 +2,8 @@
 // and further ones where an error's fields tell more.
 export const failures = {
   "failure.no_webgpu.title": "WebGPU is not available in this browser",
-  "failure.no_webgpu.text": "Models run on the GPU through WebGPU.",
+  "failure.no_webgpu.text":
+    "This model needs a GPU, which browsers offer through WebGPU: on the CPU only small models run.",
   "failure.no_webgpu.advice":
     "Use a current version of Chrome, Edge, Safari or Firefox, and check that WebGPU is not turned off in its settings.",
   "failure.no_webgpu.action": "Check this device",

@@ -96,6 +96,8 @@ export const pages = {
     "Chrome on Linux: start it with `--enable-unsafe-webgpu`, or turn on `#enable-unsafe-webgpu` in `chrome://flags`.",
   "device.helpSecure": "Open the page over https:// or http://localhost: other pages cannot use the GPU.",
   "device.gpu": "GPU",
+  "device.onCpu":
+    "There is no WebGPU here: models run on the CPU, where small ones answer at reading speed. A GPU would be faster.",
   "device.software":
     "No GPU found: emulated on the CPU, very slow. Graphics acceleration may be off in the browser's settings.",
   "device.name": "Name",

@@ -3,7 +3,8 @@ import type { Translation } from "../catalogue.js";
 
 export const failures: Translation<typeof source> = {
   "failure.no_webgpu.title": "このブラウザーでは WebGPU を利用できません",
-  "failure.no_webgpu.text": "モデルは WebGPU を通じて GPU で動作します。",
+  "failure.no_webgpu.text":
+    "このモデルには、ブラウザーが WebGPU を通じて提供する GPU が必要です。CPU で動作するのは小さなモデルだけです。",
   "failure.no_webgpu.advice":
     "最新の Chrome、Edge、Safari、Firefox を使用し、ブラウザーの設定で WebGPU がオフになっていないか確認してください。",
   "failure.no_webgpu.action": "このデバイスを確認",

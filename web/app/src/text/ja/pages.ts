@@ -98,6 +98,8 @@ export const pages: Translation<typeof source> = {
   "device.helpSecure":
     "https:// または http://localhost でページを開いてください。それ以外のページは GPU を使用できません。",
   "device.gpu": "GPU",
+  "device.onCpu":
+    "ここでは WebGPU を利用できないため、モデルは CPU で動作します。小さなモデルなら読む速さで応答します。GPU があればより高速です。",
   "device.software":
     "GPU が見つかりません。CPU でエミュレートするため非常に低速です。ブラウザーのグラフィックアクセラレーションがオフになっている可能性があります。",
   "device.name": "名前",
