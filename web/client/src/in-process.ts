@@ -349,10 +349,6 @@ function cannot({ info }: LoadedModel, what: string): RullamaError {
 }
 
 /** What the engine wants to know of a load, in its words. */
-function engineOptions(
-  { context, cache, table, gpuMemory }: PlainLoadOptions,
-  opened: Opened,
-  cpu = false,
-): string {
+function engineOptions({ context, cache, table, gpuMemory }: PlainLoadOptions, opened: Opened, cpu = false): string {
   return JSON.stringify({ context, cache, table, gpuMemory, cpu, parameters: opened.info?.parameters ?? {} });
 }
