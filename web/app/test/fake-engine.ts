@@ -305,8 +305,7 @@ class FakeEngine implements EngineApi {
 
   async load(source: ModelSource, options: LoadOptions = {}): Promise<ModelApi> {
     const fake = settings();
-    if (fake.webgpu === false) throw new FakeError("no_webgpu");
-    const { info, memory } = describe(source);
+    const { info, memory, runsOn } = describe(source);
     const step = fake.loadStep ?? 5;
     fake.loads = (fake.loads ?? 0) + 1;
     const { context, cache, keep, draft, projector } = options;
@@ -364,7 +363,8 @@ class FakeEngine implements EngineApi {
       ...info,
       ...drafts,
       memory,
-      device: "Fake GPU",
+      device: runsOn === "cpu" ? "CPU" : "Fake GPU",
+      runsOn,
       context: options.context ?? fake.context ?? 4096,
     });
   }

@@ -47,6 +47,7 @@ export function describe(source: ModelSource): FitReport {
       tableOnGpu: false,
       ...(sees(name) ? { encoders: 300e6 } : {}),
     },
+    runsOn: settings().webgpu === false ? "cpu" : "gpu",
     verdict: settings().verdict ?? "fits",
     warnings: settings().warnings ?? [],
   };

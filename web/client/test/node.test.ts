@@ -1,10 +1,10 @@
-// Outside of browsers: what needs no GPU works, and what needs one says so.
+// Outside of browsers: models run on the CPU, and what needs a GPU says so.
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { openEngine, openHeader } from "../src/index.js";
-import type { Message } from "../src/types.js";
+import type { GenerateEvent, Message } from "../src/types.js";
 
 const golden = (name: string) => new URL(`../../../goldens/gguf/${name}`, import.meta.url);
 const GOLDEN = golden("micro-e2b-Q8_0.gguf");
@@ -12,13 +12,18 @@ const GOLDEN = golden("micro-e2b-Q8_0.gguf");
 afterEach(() => vi.unstubAllGlobals());
 
 describe("under Node", () => {
-  it("a model's header is read, and loading says that WebGPU is missing", async () => {
+  it("a model's header is read, it answers on the CPU, and a GPU is missing", async () => {
     const engine = openEngine({ worker: false });
     const file = new File([await readFile(GOLDEN)], "micro.gguf");
     const { info, memory } = await engine.inspect(file);
     expect(info).toMatchObject({ kind: "decoder", name: "micro.gguf", architecture: "gemma4" });
     expect(memory.gpu).toBeGreaterThan(0);
-    await expect(engine.load(file)).rejects.toMatchObject({ code: "no_webgpu" });
+    await expect(engine.load(file, { device: "gpu" })).rejects.toMatchObject({ code: "no_webgpu" });
+    const model = await engine.load(file);
+    expect(model.info).toMatchObject({ device: "CPU", runsOn: "cpu" });
+    let last: GenerateEvent | undefined;
+    for await (const event of model.complete("Hello", { temperature: 0, maxTokens: 3 })) last = event;
+    expect(last).toMatchObject({ type: "done", usage: { answerTokens: 3 } });
     expect(await engine.storage()).toMatchObject({ models: [] });
     engine.close();
   });

@@ -7,14 +7,38 @@ test.use({ fake: { served: DEMO } });
 
 test.describe("no WebGPU", () => {
   test.use({ fake: { served: DEMO, webgpu: false } });
-  test("says so on the first screen and explains on the device page", async ({ app }) => {
-    const card = app.getByRole("group", { name: title("no_webgpu") });
-    await expect(card).toContainText("navigator.gpu is missing.");
-    await card.getByRole("button").click();
+  test("says on the first screen that the CPU is used, and explains on the device page", async ({ app }) => {
+    const note = app.getByRole("note").filter({ hasText: "A GPU would be faster." });
+    await expect(note).toBeVisible();
+    await note.getByRole("link").click();
+    await expect(app.getByText("navigator.gpu is missing.")).toBeVisible();
     await expect(app.getByRole("heading", { name: "WebGPU is not available" })).toBeVisible();
     await app.getByRole("button", { name: en["selftest.copy"] }).click();
     await expect(app.getByRole("button", { name: en["common.copied"] })).toBeVisible();
     expect(await app.evaluate(() => navigator.clipboard.readText())).toContain('"userAgent"');
+  });
+
+  test("answers on the CPU, and says so of the model", async ({ app }) => {
+    await app.getByRole("button", { name: "Try it now" }).click();
+    await expect(app.getByRole("textbox", { name: "Message" })).toBeVisible();
+    await expect(app.getByRole("note").filter({ hasText: "A GPU would be faster." })).toBeVisible();
+    await say(app, "Hello");
+    await app.getByRole("link", { name: "Models" }).click();
+    await expect(app.getByText("of memory, on the CPU")).toBeVisible();
+    // What the CPU is fast enough for is recommended.
+    const small = app.getByRole("listitem").filter({ hasText: "Gemma 3 270M" }).first();
+    await expect(small).toContainText(en["known.recommended"]);
+    await expect(small).toContainText(en["fit.cpuFits"]);
+    const large = app.getByRole("listitem").filter({ hasText: "Gemma 4 12B" });
+    await expect(large).toContainText(en["fit.cpuTooLarge"]);
+  });
+
+  test("shows what is slow on the CPU before it is loaded", async ({ app }) => {
+    const warning = "It runs on the CPU, slower than people read: a GPU would be faster.";
+    await change(app, { verdict: "tight", warnings: [warning] });
+    await app.getByRole("button", { name: "Try it now" }).click();
+    await expect(app.getByText(en["fit.slowOnCpu"])).toBeVisible();
+    await expect(app.getByText(en["fit.cpuTight"]).first()).toBeVisible();
   });
 });
 
