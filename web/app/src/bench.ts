@@ -1,6 +1,6 @@
 // The benchmark page: everything it does is in its address, and what it finds is JSON, so that programs can run it.
 //
-//   bench.html?model=URL&prompt=512&answer=128&depth=0,8192&repeat=3&keep=0&table=gpu&report=/log&done=/done
+//   bench.html?model=URL&prompt=512&answer=128&depth=0,8192&repeat=3&keep=0&device=cpu&table=gpu&report=/log&done=/done
 //
 // `train=512` also trains an adapter on sequences of so many tokens, for `steps=8`.
 // `image=1` also times an image of 280 soft tokens (or of so many: 70, 140, 560, 1120) and `audio=1` 30 seconds of audio (or so many),
@@ -81,6 +81,7 @@ function loadOptions(seen: (progress: Progress) => void): LoadOptions {
       const mb = (bytes: number) => (bytes / 1e6).toFixed(0);
       say(`${phase}: ${mb(loaded)} of ${mb(total)} MB, ${mb(speed)} MB/s`);
     },
+    ...given<"auto" | "gpu" | "cpu">("device"),
     ...given<"auto" | "gpu" | "file">("table"),
     ...given<"f32" | "f16" | "q8">("cache"),
     ...given("projector"),
