@@ -120,7 +120,7 @@ test("the demo model answers, two conversations at a time, and in JSON", async (
     const text = answers.together[index] ?? "";
     expect(right(check, { text, thinking: "", calls: [] }), text).toBe(true);
   }
-  expect(JSON.parse(answers.json)).toEqual({ sum: expect.any(Number) as number });
+  expect(JSON.parse(answers.json)).toEqual({ sum: expect.any(Number) });
 });
 
 test("a reply ends while its prompt is read, and between two tokens", async ({ client }) => {

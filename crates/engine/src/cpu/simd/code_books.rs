@@ -6,7 +6,7 @@ use rullama_gguf::quant::{code_book, code_book::CodeBook, iq4_nl};
 
 use super::{
     formats::{at, word},
-    integer_format::{IntegerFormat, IntegerScales, pair, unit_pairs},
+    integer_format::{IntegerFormat, IntegerScales, pair},
     lanes::{Lanes, WIDTH},
 };
 
@@ -71,6 +71,16 @@ fn odd_halves(bytes: [u8; 8]) -> [i32; WIDTH] {
 #[inline(always)]
 fn short(block: &[u8], from: usize) -> u16 {
     u16::from_le_bytes(*at(block, from))
+}
+
+/// Eight scales of units.
+#[inline(always)]
+pub(super) fn unit_pairs(scale: impl Fn(usize) -> i16) -> [i32; WIDTH] {
+    let mut pairs = [0; WIDTH];
+    for (unit, out) in pairs[..8].iter_mut().enumerate() {
+        *out = pair(scale(unit));
+    }
+    pairs
 }
 
 #[derive(Debug)]
@@ -319,3 +329,53 @@ impl IntegerFormat for Iq1M {
         lanes.signed_words(all)
     }
 }
+
+/// Runs `$body` with `$format` as the type of a format with code books or ternary levels; `$other` for other formats.
+macro_rules! with_code_book_format {
+    ($dtype:expr, $format:ident => $body:expr, $other:expr) => {
+        match $dtype {
+            DType::IQ4_XS => {
+                type $format = $crate::cpu::simd::code_books::Iq4Xs;
+                $body
+            }
+            DType::IQ3_S => {
+                type $format = $crate::cpu::simd::code_books::Iq3S;
+                $body
+            }
+            DType::IQ3_XXS => {
+                type $format = $crate::cpu::simd::code_books::Iq3Xxs;
+                $body
+            }
+            DType::IQ2_S => {
+                type $format = $crate::cpu::simd::code_books::Iq2S;
+                $body
+            }
+            DType::IQ2_XS => {
+                type $format = $crate::cpu::simd::code_books::Iq2Xs;
+                $body
+            }
+            DType::IQ2_XXS => {
+                type $format = $crate::cpu::simd::code_books::Iq2Xxs;
+                $body
+            }
+            DType::IQ1_S => {
+                type $format = $crate::cpu::simd::code_books::Iq1S;
+                $body
+            }
+            DType::IQ1_M => {
+                type $format = $crate::cpu::simd::code_books::Iq1M;
+                $body
+            }
+            DType::TQ2_0 => {
+                type $format = $crate::cpu::simd::ternary::Tq2;
+                $body
+            }
+            DType::TQ1_0 => {
+                type $format = $crate::cpu::simd::ternary::Tq1;
+                $body
+            }
+            _ => $other,
+        }
+    };
+}
+pub(super) use with_code_book_format;

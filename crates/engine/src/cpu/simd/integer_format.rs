@@ -49,17 +49,6 @@ pub(super) fn pair(word: i16) -> i32 {
     (bits << 16 | bits).cast_signed()
 }
 
-/// Eight scales of units.
-#[cfg(any(test, not(target_arch = "wasm32")))]
-#[inline(always)]
-pub(super) fn unit_pairs(scale: impl Fn(usize) -> i16) -> [i32; WIDTH] {
-    let mut pairs = [0; WIDTH];
-    for (unit, out) in pairs[..8].iter_mut().enumerate() {
-        *out = pair(scale(unit));
-    }
-    pairs
-}
-
 /// Runs `$body` with `$format` as the type of an [`IntegerFormat`]; `$other` for other formats.
 macro_rules! with_integer_format {
     ($dtype:expr, $format:ident => $body:expr, $other:expr) => {{
@@ -85,68 +74,8 @@ macro_rules! with_integer_format {
                 type $format = $crate::cpu::simd::k_quants::Q6K;
                 $body
             }
-            dtype => $crate::cpu::simd::integer_format::with_code_book_format!(dtype, $format => $body, $other),
+            dtype => $crate::cpu::simd::code_books::with_code_book_format!(dtype, $format => $body, $other),
         }
     }};
 }
 pub(super) use with_integer_format;
-
-/// The same of formats with code books or ternary levels.
-#[cfg(any(test, not(target_arch = "wasm32")))]
-macro_rules! with_code_book_format {
-    ($dtype:expr, $format:ident => $body:expr, $other:expr) => {
-        match $dtype {
-            DType::IQ4_XS => {
-                type $format = $crate::cpu::simd::code_books::Iq4Xs;
-                $body
-            }
-            DType::IQ3_S => {
-                type $format = $crate::cpu::simd::code_books::Iq3S;
-                $body
-            }
-            DType::IQ3_XXS => {
-                type $format = $crate::cpu::simd::code_books::Iq3Xxs;
-                $body
-            }
-            DType::IQ2_S => {
-                type $format = $crate::cpu::simd::code_books::Iq2S;
-                $body
-            }
-            DType::IQ2_XS => {
-                type $format = $crate::cpu::simd::code_books::Iq2Xs;
-                $body
-            }
-            DType::IQ2_XXS => {
-                type $format = $crate::cpu::simd::code_books::Iq2Xxs;
-                $body
-            }
-            DType::IQ1_S => {
-                type $format = $crate::cpu::simd::code_books::Iq1S;
-                $body
-            }
-            DType::IQ1_M => {
-                type $format = $crate::cpu::simd::code_books::Iq1M;
-                $body
-            }
-            DType::TQ2_0 => {
-                type $format = $crate::cpu::simd::ternary::Tq2;
-                $body
-            }
-            DType::TQ1_0 => {
-                type $format = $crate::cpu::simd::ternary::Tq1;
-                $body
-            }
-            _ => $other,
-        }
-    };
-}
-
-/// Modules that pages fetch have no kernels for them: models small enough for a CPU in a page lose too much by them.
-#[cfg(all(target_arch = "wasm32", not(test)))]
-macro_rules! with_code_book_format {
-    ($dtype:expr, $format:ident => $body:expr, $other:expr) => {{
-        let _ = $dtype;
-        $other
-    }};
-}
-pub(super) use with_code_book_format;

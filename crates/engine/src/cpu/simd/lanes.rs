@@ -17,10 +17,7 @@ pub(crate) enum Tile {
 
 /// Vector operations of one feature level. Kernels are written once, generic over this, and compiled once per level; all methods must be
 /// inlined into a function that enables the level's features.
-#[cfg_attr(
-    all(target_arch = "wasm32", not(test)),
-    expect(dead_code, reason = "some operations are of formats with code books alone")
-)]
+#[allow(dead_code, reason = "pages have no formats that need some of the operations")]
 pub(crate) trait Lanes: Copy {
     /// 16 floats.
     type Floats: Copy;

@@ -4,6 +4,9 @@
 mod activation;
 #[cfg(any(test, not(target_arch = "wasm32")))]
 mod code_books;
+#[cfg(all(target_arch = "wasm32", not(test)))]
+#[path = "no_code_books.rs"]
+mod code_books;
 mod formats;
 mod gemm;
 mod gemv;

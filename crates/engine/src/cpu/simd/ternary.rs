@@ -1,8 +1,9 @@
 //! TQ1_0 and TQ2_0, multiplied in integers: levels -1, 0 and 1, one scale per block.
 
 use super::{
+    code_books::unit_pairs,
     formats::at,
-    integer_format::{IntegerFormat, IntegerScales, unit_pairs},
+    integer_format::{IntegerFormat, IntegerScales},
     lanes::Lanes,
 };
 
