@@ -26,7 +26,7 @@ fn check(compilers: &[(&'static str, String)], target: &str) -> Result<()> {
     sh_with(&root(), compilers, "cargo", &["check", "-p", "rullama-cli", "--target", target])
 }
 
-/// `cargo check` for macOS, Windows and Linux on ARM, the tests that need no GPU on an emulated ARM processor, and the program under Wine.
+/// `cargo check` for macOS, Windows and Linux on ARM, the tests that need no GPU, and those of the CPU's kernels, on an emulated ARM processor, and the program under Wine.
 pub(crate) fn platforms() -> Result<()> {
     let compilers = compilers()?;
     ZIG_TARGETS.iter().try_for_each(|(target, _)| check(&compilers, target))?;
@@ -50,7 +50,10 @@ fn arm() -> Result<()> {
     ];
     let names: Vec<&str> = WITHOUT_GPU.iter().flat_map(|name| ["-p", name]).collect();
     let args = [&["test", "--target", ARM, "--lib", "--tests"], names.as_slice()].concat();
-    sh_with(&root(), &variables, "cargo", &args)
+    sh_with(&root(), &variables, "cargo", &args)?;
+    // The CPU's kernels on NEON. The rest of the engine's tests opens devices.
+    let kernels = ["test", "--target", ARM, "--lib", "-p", "rullama-engine", "--", "cpu::"];
+    sh_with(&root(), &variables, "cargo", &kernels)
 }
 
 /// Runs the Windows program with the demo model on the CPU, under Wine.

@@ -123,7 +123,7 @@ pub(crate) trait Lanes: Copy {
     fn zero_ints(self) -> Self::Ints;
     /// `a + b`, wrapping.
     fn add_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// Adds `a[2i] · b[2i] + a[2i + 1] · b[2i + 1]` to lane `i`, wrapping.
+    /// Adds the products of two words each to every lane, wrapping; which two they are is the level's choice.
     fn dot_words(self, a: Self::Words, b: Self::Words, sums: Self::Ints) -> Self::Ints;
     /// Floats below 2³¹ in magnitude as integers, rounded to nearest, ties to even.
     fn integers(self, x: Self::Floats) -> [i32; WIDTH];
@@ -148,7 +148,7 @@ pub(crate) trait Lanes: Copy {
     }
 }
 
-/// Arrays, which compilers turn into the vectors of the build's target: NEON on aarch64, 128-bit SIMD in wasm, SSE2 on x86-64.
+/// Arrays, which compilers turn into the vectors of the build's target, such as SSE2 on x86-64.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plain;
 

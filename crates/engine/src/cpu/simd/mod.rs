@@ -14,6 +14,8 @@ mod integer;
 mod integer_format;
 mod k_quants;
 mod lanes;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 #[cfg(any(test, not(target_arch = "wasm32")))]
 mod ternary;
 mod vector;
@@ -48,8 +50,18 @@ pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(wasm::Simd128)
 }
 
+/// Runs a kernel on NEON.
+#[cfg(target_arch = "aarch64")]
+pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(neon::Neon)
+}
+
 /// Runs a kernel on the only level of this target.
-#[cfg(not(any(target_arch = "x86_64", all(target_arch = "wasm32", target_feature = "simd128"))))]
+#[cfg(not(any(
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    all(target_arch = "wasm32", target_feature = "simd128")
+)))]
 pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(lanes::Plain)
 }
