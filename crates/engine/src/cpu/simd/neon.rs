@@ -1,5 +1,9 @@
-//! NEON, which every aarch64 processor has: nothing is chosen at run time, and all of it is safe, as in `wasm.rs`. Products of 16-bit digits
-//! leave no use for the dot products of bytes that newer processors have.
+//! NEON, which every aarch64 processor has, so that nothing is chosen at run time. Products of 16-bit digits leave no use for the dot products
+//! of bytes that newer processors have.
+//!
+//! Soundness of the `unsafe` blocks: they call intrinsics of a feature that the target has, none of which takes a pointer. Memory is read and
+//! written as arrays that are cast to vectors.
+#![expect(unsafe_code, reason = "intrinsics of a feature that every processor of the target has")]
 
 use std::arch::aarch64::*;
 
@@ -14,33 +18,46 @@ pub(super) struct Neon;
 /// Sixteen unsigned bytes as words.
 #[inline(always)]
 fn unsigned_words_of(bytes: uint8x16_t) -> [int16x8_t; 2] {
-    let words = [vmovl_u8(vget_low_u8(bytes)), vmovl_high_u8(bytes)];
-    [vreinterpretq_s16_u16(words[0]), vreinterpretq_s16_u16(words[1])]
+    unsafe {
+        let words = [vmovl_u8(vget_low_u8(bytes)), vmovl_high_u8(bytes)];
+        [vreinterpretq_s16_u16(words[0]), vreinterpretq_s16_u16(words[1])]
+    }
 }
 
 /// Sixteen signed bytes as words.
 #[inline(always)]
 fn signed_words_of(bytes: uint8x16_t) -> [int16x8_t; 2] {
-    let bytes = vreinterpretq_s8_u8(bytes);
-    [vmovl_s8(vget_low_s8(bytes)), vmovl_high_s8(bytes)]
+    unsafe {
+        let bytes = vreinterpretq_s8_u8(bytes);
+        [vmovl_s8(vget_low_s8(bytes)), vmovl_high_s8(bytes)]
+    }
 }
 
 /// Sixteen words as floats.
 #[inline(always)]
 fn floats_of([a, b]: [int16x8_t; 2]) -> [float32x4_t; 4] {
-    [
-        vcvtq_f32_s32(vmovl_s16(vget_low_s16(a))),
-        vcvtq_f32_s32(vmovl_high_s16(a)),
-        vcvtq_f32_s32(vmovl_s16(vget_low_s16(b))),
-        vcvtq_f32_s32(vmovl_high_s16(b)),
-    ]
+    unsafe {
+        [
+            vcvtq_f32_s32(vmovl_s16(vget_low_s16(a))),
+            vcvtq_f32_s32(vmovl_high_s16(a)),
+            vcvtq_f32_s32(vmovl_s16(vget_low_s16(b))),
+            vcvtq_f32_s32(vmovl_high_s16(b)),
+        ]
+    }
 }
 
 /// Sixteen unsigned words, widened to 32 bits.
 #[inline(always)]
 fn wide_words(bytes: &[u8; 2 * WIDTH]) -> [uint32x4_t; 4] {
-    let [a, b]: [uint16x8_t; 2] = cast(*bytes);
-    [vmovl_u16(vget_low_u16(a)), vmovl_high_u16(a), vmovl_u16(vget_low_u16(b)), vmovl_high_u16(b)]
+    unsafe {
+        let [a, b]: [uint16x8_t; 2] = cast(*bytes);
+        [
+            vmovl_u16(vget_low_u16(a)),
+            vmovl_high_u16(a),
+            vmovl_u16(vget_low_u16(b)),
+            vmovl_high_u16(b),
+        ]
+    }
 }
 
 /// Applies a function to each vector.
@@ -64,7 +81,7 @@ impl Lanes for Neon {
 
     #[inline(always)]
     fn splat(self, x: f32) -> Self::Floats {
-        [vdupq_n_f32(x); 4]
+        unsafe { [vdupq_n_f32(x); 4] }
     }
 
     #[inline(always)]
@@ -79,22 +96,22 @@ impl Lanes for Neon {
 
     #[inline(always)]
     fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
-        zip(a, b, |a, b| vaddq_f32(a, b))
+        unsafe { zip(a, b, |a, b| vaddq_f32(a, b)) }
     }
 
     #[inline(always)]
     fn sub(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
-        zip(a, b, |a, b| vsubq_f32(a, b))
+        unsafe { zip(a, b, |a, b| vsubq_f32(a, b)) }
     }
 
     #[inline(always)]
     fn mul(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
-        zip(a, b, |a, b| vmulq_f32(a, b))
+        unsafe { zip(a, b, |a, b| vmulq_f32(a, b)) }
     }
 
     #[inline(always)]
     fn fma(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats {
-        std::array::from_fn(|i| vfmaq_f32(c[i], a[i], b[i]))
+        unsafe { std::array::from_fn(|i| vfmaq_f32(c[i], a[i], b[i])) }
     }
 
     #[inline(always)]
@@ -109,23 +126,25 @@ impl Lanes for Neon {
 
     #[inline(always)]
     fn halves(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats {
-        // As `Plain::half`, four at a time: vectors of f16 are not stable.
-        let two_to_112 = vdupq_n_f32(f32::from_bits((127 + 112) << 23));
-        each(wide_words(bytes), |half| {
-            let bits = vshlq_n_u32::<13>(vandq_u32(half, vdupq_n_u32(0x7FFF)));
-            let exponent = vandq_u32(half, vdupq_n_u32(0x7C00));
-            let infinite = vceqq_u32(exponent, vdupq_n_u32(0x7C00));
-            let special = vandq_u32(infinite, vdupq_n_u32(0x7F80_0000));
-            let sign = vshlq_n_u32::<16>(vandq_u32(half, vdupq_n_u32(0x8000)));
-            let magnitude = vmulq_f32(vreinterpretq_f32_u32(bits), two_to_112);
-            let bits = vorrq_u32(vreinterpretq_u32_f32(magnitude), special);
-            vreinterpretq_f32_u32(vorrq_u32(bits, sign))
-        })
+        unsafe {
+            // As `Plain::half`, four at a time: vectors of f16 are not stable.
+            let two_to_112 = vdupq_n_f32(f32::from_bits((127 + 112) << 23));
+            each(wide_words(bytes), |half| {
+                let bits = vshlq_n_u32::<13>(vandq_u32(half, vdupq_n_u32(0x7FFF)));
+                let exponent = vandq_u32(half, vdupq_n_u32(0x7C00));
+                let infinite = vceqq_u32(exponent, vdupq_n_u32(0x7C00));
+                let special = vandq_u32(infinite, vdupq_n_u32(0x7F80_0000));
+                let sign = vshlq_n_u32::<16>(vandq_u32(half, vdupq_n_u32(0x8000)));
+                let magnitude = vmulq_f32(vreinterpretq_f32_u32(bits), two_to_112);
+                let bits = vorrq_u32(vreinterpretq_u32_f32(magnitude), special);
+                vreinterpretq_f32_u32(vorrq_u32(bits, sign))
+            })
+        }
     }
 
     #[inline(always)]
     fn brain_floats(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats {
-        each(wide_words(bytes), |word| vreinterpretq_f32_u32(vshlq_n_u32::<16>(word)))
+        unsafe { each(wide_words(bytes), |word| vreinterpretq_f32_u32(vshlq_n_u32::<16>(word))) }
     }
 
     #[inline(always)]
@@ -140,43 +159,49 @@ impl Lanes for Neon {
 
     #[inline(always)]
     fn split_nibbles(self, bytes: &[u8; 16]) -> Self::Bytes {
-        let bytes: uint8x16_t = cast(*bytes);
-        [vandq_u8(bytes, vdupq_n_u8(15)), vshrq_n_u8::<4>(bytes)]
+        unsafe {
+            let bytes: uint8x16_t = cast(*bytes);
+            [vandq_u8(bytes, vdupq_n_u8(15)), vshrq_n_u8::<4>(bytes)]
+        }
     }
 
     #[inline(always)]
     fn or(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes {
-        zip(a, b, |a, b| vorrq_u8(a, b))
+        unsafe { zip(a, b, |a, b| vorrq_u8(a, b)) }
     }
 
     #[inline(always)]
     fn minus(self, a: Self::Bytes, by: u8) -> Self::Bytes {
-        each(a, |a| vsubq_u8(a, vdupq_n_u8(by)))
+        unsafe { each(a, |a| vsubq_u8(a, vdupq_n_u8(by))) }
     }
 
     #[inline(always)]
     fn shift(self, a: Self::Bytes, by: i32, mask: u8) -> Self::Bytes {
-        // To the right by negative counts.
-        let by = vdupq_n_s8(by as i8);
-        each(a, |a| vandq_u8(vshlq_u8(a, by), vdupq_n_u8(mask)))
+        unsafe {
+            // To the right by negative counts.
+            let by = vdupq_n_s8(by as i8);
+            each(a, |a| vandq_u8(vshlq_u8(a, by), vdupq_n_u8(mask)))
+        }
     }
 
     #[inline(always)]
     fn plus(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes {
-        zip(a, b, |a, b| vaddq_u8(a, b))
+        unsafe { zip(a, b, |a, b| vaddq_u8(a, b)) }
     }
 
     #[inline(always)]
     fn negate(self, a: Self::Bytes, signs: u32) -> Self::Bytes {
-        let bit: uint8x16_t = cast([0x8040_2010_0804_0201_u64; 2]);
-        let signs = vreinterpretq_u8_u32(vdupq_n_u32(signs));
-        // Every byte gets the byte of its bit.
-        let first: uint8x16_t = cast([0, 0x0101_0101_0101_0101_u64]);
-        let spread = [first, vaddq_u8(first, vdupq_n_u8(2))];
-        zip(a, spread, |a, spread| {
-            let mask = vtstq_u8(vqtbl1q_u8(signs, spread), bit);
-            vsubq_u8(veorq_u8(a, mask), mask)
-        })
+        unsafe {
+            let bit: uint8x16_t = cast([0x8040_2010_0804_0201_u64; 2]);
+            let signs = vreinterpretq_u8_u32(vdupq_n_u32(signs));
+            // Every byte gets the byte of its bit.
+            let first: uint8x16_t = cast([0, 0x0101_0101_0101_0101_u64]);
+            let spread = [first, vaddq_u8(first, vdupq_n_u8(2))];
+            zip(a, spread, |a, spread| {
+                let mask = vtstq_u8(vqtbl1q_u8(signs, spread), bit);
+                vsubq_u8(veorq_u8(a, mask), mask)
+            })
+        }
     }
 
     #[inline(always)]
@@ -186,8 +211,10 @@ impl Lanes for Neon {
 
     #[inline(always)]
     fn look_up(self, table: &[i8; 16], index: Self::Bytes) -> Self::Bytes {
-        let table: uint8x16_t = cast(*table);
-        each(index, |index| vqtbl1q_u8(table, index))
+        unsafe {
+            let table: uint8x16_t = cast(*table);
+            each(index, |index| vqtbl1q_u8(table, index))
+        }
     }
 
     #[inline(always)]
@@ -214,28 +241,30 @@ impl Lanes for Neon {
 
     #[inline(always)]
     fn low_nibbles(self, a: Self::Words) -> Self::Words {
-        each(a, |a| vandq_s16(a, vdupq_n_s16(15)))
+        unsafe { each(a, |a| vandq_s16(a, vdupq_n_s16(15))) }
     }
 
     #[inline(always)]
     fn high_nibbles(self, a: Self::Words) -> Self::Words {
-        each(a, |a| vshrq_n_s16::<4>(a))
+        unsafe { each(a, |a| vshrq_n_s16::<4>(a)) }
     }
 
     #[inline(always)]
     fn scale_words(self, a: Self::Words, scale: i32) -> Self::Words {
-        each(a, |a| vmulq_n_s16(a, scale as i16))
+        unsafe { each(a, |a| vmulq_n_s16(a, scale as i16)) }
     }
 
     #[inline(always)]
     fn scale_halves(self, a: Self::Words, scales: &[i32; WIDTH], unit: usize) -> Self::Words {
-        let (first, second) = (scales[2 * unit] as i16, scales[2 * unit + 1] as i16);
-        [
-            vmulq_n_s16(a[0], first),
-            vmulq_n_s16(a[1], first),
-            vmulq_n_s16(a[2], second),
-            vmulq_n_s16(a[3], second),
-        ]
+        unsafe {
+            let (first, second) = (scales[2 * unit] as i16, scales[2 * unit + 1] as i16);
+            [
+                vmulq_n_s16(a[0], first),
+                vmulq_n_s16(a[1], first),
+                vmulq_n_s16(a[2], second),
+                vmulq_n_s16(a[3], second),
+            ]
+        }
     }
 
     #[inline(always)]
@@ -245,36 +274,40 @@ impl Lanes for Neon {
 
     #[inline(always)]
     fn zero_ints(self) -> Self::Ints {
-        [vdupq_n_s32(0); 4]
+        unsafe { [vdupq_n_s32(0); 4] }
     }
 
     #[inline(always)]
     fn add_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints {
-        zip(a, b, |a, b| vaddq_s32(a, b))
+        unsafe { zip(a, b, |a, b| vaddq_s32(a, b)) }
     }
 
     #[inline(always)]
     fn dot_words(self, a: Self::Words, b: Self::Words, sums: Self::Ints) -> Self::Ints {
-        std::array::from_fn(|i| {
-            let low = vmlal_s16(sums[i], vget_low_s16(a[i]), vget_low_s16(b[i]));
-            vmlal_high_s16(low, a[i], b[i])
-        })
+        unsafe {
+            std::array::from_fn(|i| {
+                let low = vmlal_s16(sums[i], vget_low_s16(a[i]), vget_low_s16(b[i]));
+                vmlal_high_s16(low, a[i], b[i])
+            })
+        }
     }
 
     #[inline(always)]
     fn integers(self, x: Self::Floats) -> [i32; WIDTH] {
-        cast(each(x, |x| vcvtnq_s32_f32(x)))
+        unsafe { cast(each(x, |x| vcvtnq_s32_f32(x))) }
     }
 
     #[inline(always)]
     fn floats(self, a: Self::Ints) -> Self::Floats {
-        each(a, |a| vcvtq_f32_s32(a))
+        unsafe { each(a, |a| vcvtq_f32_s32(a)) }
     }
 
     #[inline(always)]
     fn sum(self, [a, b, c, d]: Self::Floats) -> f32 {
-        let four = vaddq_f32(vaddq_f32(a, c), vaddq_f32(b, d));
-        let two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
-        vpadds_f32(two)
+        unsafe {
+            let four = vaddq_f32(vaddq_f32(a, c), vaddq_f32(b, d));
+            let two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
+            vpadds_f32(two)
+        }
     }
 }
