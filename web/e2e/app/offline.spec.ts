@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { builtApp } from "./build.ts";
 import { change, DEMO, expect, say, start, test } from "./fixture.ts";
 
-// A Firefox that has run sixty other tests goes past the service worker when a page is loaded again without a network.
+// Late in a long session, Firefox once failed to load a page again without a network (NS_ERROR_OFFLINE); the cause is unknown.
 test.use({ fake: { served: DEMO }, serviceWorkers: "allow", ownBrowser: "offline" });
 
 /** Waits until a service worker has everything and controls the page. It claims pages before it is done with becoming active. */
