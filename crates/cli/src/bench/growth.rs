@@ -25,7 +25,7 @@ use super::{
 use crate::{
     adapters,
     load::Loader,
-    output::{bytes, table},
+    output::{bytes, note, table},
     output_file,
     plot::{Axes, Curve, escaped, svg},
     towers,
@@ -88,8 +88,12 @@ pub(super) fn measure(bench: &mut Bench, inputs: &Inputs<'_>) -> Result<Growth> 
         run(DECODE, |test| test.depth, decode.collect())?,
         run(PREFILL, |test| test.tokens, prefill.collect())?,
         by_adapters(bench, inputs)?,
-        by_streams(bench, inputs)?,
     ];
+    match bench.session.model().tokenizer() {
+        Ok(_) => series.push(by_streams(bench, inputs)?),
+        // The scheduler turns tokens into text.
+        Err(error) => note(&format!("streams are not measured: {error}")),
+    }
     if let Some(mmproj) = inputs.mmproj {
         series.push(by_image_tokens(bench, inputs, mmproj)?);
     }

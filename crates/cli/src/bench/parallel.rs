@@ -88,15 +88,12 @@ pub(super) fn measure(
     let Load { streams, lengths, adapters } = *load;
     let context = lengths.context();
     let most = streams.iter().copied().max().unwrap_or(1);
-    // Without a vocabulary no token ends a reply.
-    let ends: Vec<u32> = model.tokenizer().map_or_else(
-        |_| Vec::new(),
-        |tokenizer| (0..tokenizer.token_count()).filter(|id| tokenizer.is_end(*id)).collect(),
-    );
+    let tokenizer = model.tokenizer()?;
+    let ends = (0..tokenizer.token_count()).filter(|id| tokenizer.is_end(*id));
     let options = SchedulerOptions {
         context: Some(context),
         // Every stream writes as many tokens as the others.
-        suppress: ends,
+        suppress: ends.collect(),
         sequences: most + 1,
         pool: Some(context.next_multiple_of(64) * (most + 1)),
         keep_prefixes: false,
