@@ -318,7 +318,7 @@ mod tests {
             // Down projections of 31B and 12B; of E4B, whose rows are not wide; without int8 there is nothing to share.
             (5376, 672, &large, (32, 3, 4, 672)),
             (3840, 480, &large, (32, 3, 4, 480)),
-            (2560, 320, &large, (32, 2, 1, 640)),
+            (2560, 320, &large, (32, 2, 1, 2560)),
             (5376, 672, &unpacked, (32, 1, 1, 2688)),
         ] {
             let problem =
