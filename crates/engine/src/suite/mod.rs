@@ -85,14 +85,19 @@ pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
     let mut plays = vec![
         ("all", facts.clone()),
         ("no matrix units", DeviceFacts { matrix: None, matrix_int8: None, ..facts.clone() }),
-        // So few busy lanes that small cases take the kernels of large shapes.
+        // So few busy lanes and so narrow a limit of wide rows that small cases take the kernels of large shapes.
         (
             "no f16",
             DeviceFacts {
                 f16: false,
                 matrix: None,
                 matrix_int8: None,
-                tuning: Tuning { busy_lanes: 64, ..Tuning::default() },
+                tuning: Tuning {
+                    busy_lanes: 64,
+                    wide_units: 16,
+                    wide_lanes: 64,
+                    ..Tuning::default()
+                },
                 ..facts.clone()
             },
         ),
