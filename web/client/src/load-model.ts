@@ -79,7 +79,8 @@ function runsOn({ browser }: OpenDevice): "gpu" | "cpu" {
 function notOnCpu(noGpu: NoWebGpuError, error: unknown): unknown {
   const problem = rullamaError(error);
   if (problem.code !== "does_not_fit" && problem.code !== "no_webgpu") return error;
-  return new NoWebGpuError(`${noGpu.message} The CPU alone cannot run it: ${problem.message}`, { cause: error });
+  const message = `${noGpu.message} The CPU alone cannot run it: ${problem.message}`;
+  return new NoWebGpuError(message, noGpu.why, { cause: error });
 }
 
 /** Adds what its name brings: without it, another model would answer. */
