@@ -225,7 +225,7 @@ for (const { language, viewport, scheme, ...view } of VIEWS) {
       await app.getByRole("heading", { name: tour.say("device.none") }).waitFor();
       await tour.look("device-none");
       await tour.go("chat");
-      await tour.card("no_webgpu").waitFor();
+      await tour.beginning("device.onCpu").waitFor();
       await tour.look("welcome-none");
     });
   });

@@ -30,8 +30,15 @@ function here(): Route {
 
 export const route = $state<{ current: Route }>({ current: here() });
 
+/** Goes to a page at once: the browser tells of a new address a little later, and what is typed until then would go to the old page. */
 export function go(page: Page, id?: string): void {
   location.hash = href(page, id);
+  follow();
+}
+
+function follow(): void {
+  const now = here();
+  if (now.page !== route.current.page || now.id !== route.current.id) route.current = now;
 }
 
 /** Names the conversation that is shown without a step in the history. */
@@ -41,10 +48,8 @@ export function replaceRoute(id: string): void {
 }
 
 export function watch(): () => void {
-  const changed = () => (route.current = here());
-  addEventListener("hashchange", changed);
+  addEventListener("hashchange", follow);
   // The address may have changed while the app was starting.
-  const now = here();
-  if (now.page !== route.current.page || now.id !== route.current.id) route.current = now;
-  return () => removeEventListener("hashchange", changed);
+  follow();
+  return () => removeEventListener("hashchange", follow);
 }
