@@ -23,6 +23,7 @@ import {
   storageProblem,
   textOf,
   titleOf,
+  trainingNeedsGpu,
   type Failure,
 } from "../src/lib/failures.js";
 import { LANGUAGES, speak, type Language } from "../src/text/index.svelte.js";
@@ -102,13 +103,21 @@ group.each(languages)("in the language %s", (language) => {
     for (const value of ["gemma4:e2b", "401", "503"]) expect(all).toContain(value);
   });
 
+  test("a training without WebGPU says that it does not run on the CPU", async () => {
+    await inLanguage(language);
+    const failure = trainingNeedsGpu({ reason: DETAIL, why: "no_adapter" });
+    check(failure, language);
+    expect(textOf(failure)).not.toBe(textOf({ code: "no_webgpu" }));
+    expect(adviceOf(failure)).toBe(adviceOf(noWebGpu({ reason: DETAIL, why: "no_adapter" })));
+  });
+
   test("a training that is too large says what makes it smaller", async () => {
     await inLanguage(language);
     const failure = describeTraining(new RullamaError("does_not_fit", DETAIL));
     check(failure, language);
     expect(adviceOf(failure)).not.toBe(adviceOf({ code: "does_not_fit" }));
     expect(titleOf(failure)).not.toBe(titleOf({ code: "does_not_fit" }));
-    expect(describeTraining(new RullamaError("diverged", DETAIL)).details).toEqual({});
+    expect(textOf(describeTraining(new RullamaError("diverged", DETAIL)))).toBe(textOf({ code: "diverged" }));
   });
 });
 

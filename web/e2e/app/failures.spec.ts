@@ -34,6 +34,16 @@ test.describe("no WebGPU", () => {
     await expect(large).toContainText(en["fit.cpuTooLarge"]);
   });
 
+  test("says on the training page that training needs a GPU", async ({ app }) => {
+    await app.getByRole("button", { name: "Try it now" }).click();
+    await expect(app.getByRole("textbox", { name: "Message" })).toBeVisible();
+    await app.getByRole("link", { name: en["page.training"] }).click();
+    await expect(app.getByText(en["failure.no_webgpu.training"])).toBeVisible();
+    await expect(app.getByText(en["training.data"], { exact: true })).toBeHidden();
+    await app.getByRole("button", { name: en["failure.no_webgpu.action"] }).click();
+    await expect(app.getByRole("heading", { name: "WebGPU is not available" })).toBeVisible();
+  });
+
   test("shows what is slow on the CPU before it is loaded", async ({ app }) => {
     const warning = "It runs on the CPU, slower than people read: a GPU would be faster.";
     await change(app, { verdict: "tight", warnings: [warning] });

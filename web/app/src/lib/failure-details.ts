@@ -20,7 +20,7 @@ export interface Details {
   misfits?: string[];
   /** The line of training data that cannot be used. */
   line?: number;
-  /** Not a model but a training is too large. */
+  /** Not a model but a training is too large or needs a GPU. */
   training?: boolean;
 }
 
@@ -67,7 +67,10 @@ function network({ offline, status }: Details): Said {
 }
 
 const SAYS: { [Code in ErrorCode]?: (details: Details) => Said } = {
-  no_webgpu: ({ why }) => (why ? { advice: t(`failure.no_webgpu.${why}`) } : {}),
+  no_webgpu: ({ why, training }) => ({
+    ...(training ? { text: t("failure.no_webgpu.training") } : {}),
+    ...(why ? { advice: t(`failure.no_webgpu.${why}`) } : {}),
+  }),
   not_found: ({ similar }) =>
     similar ? { advice: t("failure.not_found.similar", { names: listed(similar, "disjunction") }) } : {},
   network,

@@ -108,10 +108,16 @@ export function noWebGpu(report?: Pick<DeviceReport, "reason" | "why">): Failure
   return { ...failureOf("no_webgpu", report?.reason), details: detailsOf(report) };
 }
 
-/** A failure of a training, where what helps is not another model. */
+/** What a device without WebGPU says of training. */
+export function trainingNeedsGpu(report?: Pick<DeviceReport, "reason" | "why">): Failure {
+  const failure = noWebGpu(report);
+  return { ...failure, details: { ...failure.details, training: true } };
+}
+
+/** A failure of a training, where neither another model nor the CPU helps. */
 export function describeTraining(error: unknown): Failure {
   const failure = describe(error);
-  return failure.code === "does_not_fit" ? { ...failure, details: { training: true } } : failure;
+  return { ...failure, details: { ...failure.details, training: true } };
 }
 
 /** Why something could not be stored. */

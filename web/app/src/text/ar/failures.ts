@@ -8,6 +8,8 @@ export const failures: Translation<typeof source> = {
   "failure.no_webgpu.advice":
     "استخدم إصدارًا حديثًا من Chrome أو Edge أو Safari أو Firefox، وتأكد من أن WebGPU ليس متوقفًا في إعداداته.",
   "failure.no_webgpu.action": "فحص هذا الجهاز",
+  "failure.no_webgpu.training":
+    "يحتاج التدريب إلى معالج رسومي تتيحه المتصفحات عبر WebGPU: لا يعمل على المعالج المركزي.",
   "failure.no_webgpu.insecure":
     "افتح هذه الصفحة عبر https:// أو http://localhost، فلا يُسمح لغيرها باستخدام المعالج الرسومي.",
   "failure.no_webgpu.unsupported":

@@ -8,6 +8,8 @@ export const failures: Translation<typeof source> = {
   "failure.no_webgpu.advice":
     "Verwende eine aktuelle Version von Chrome, Edge, Safari oder Firefox und prüfe, ob WebGPU in den Einstellungen ausgeschaltet ist.",
   "failure.no_webgpu.action": "Dieses Gerät prüfen",
+  "failure.no_webgpu.training":
+    "Training braucht eine GPU, die Browser über WebGPU anbieten: Auf der CPU läuft es nicht.",
   "failure.no_webgpu.insecure":
     "Öffne diese Seite über https:// oder http://localhost: Andere Seiten dürfen die GPU nicht verwenden.",
   "failure.no_webgpu.unsupported":

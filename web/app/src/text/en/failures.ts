@@ -7,6 +7,8 @@ export const failures = {
   "failure.no_webgpu.advice":
     "Use a current version of Chrome, Edge, Safari or Firefox, and check that WebGPU is not turned off in its settings.",
   "failure.no_webgpu.action": "Check this device",
+  "failure.no_webgpu.training":
+    "Training needs a GPU, which browsers offer through WebGPU: it does not run on the CPU.",
   "failure.no_webgpu.insecure": "Open this page over https:// or http://localhost: other pages may not use the GPU.",
   "failure.no_webgpu.unsupported":
     "This browser has no WebGPU, or it is turned off in its settings. Use a current version of Chrome, Edge, Safari or Firefox.",

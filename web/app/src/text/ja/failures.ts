@@ -8,6 +8,8 @@ export const failures: Translation<typeof source> = {
   "failure.no_webgpu.advice":
     "最新の Chrome、Edge、Safari、Firefox を使用し、ブラウザーの設定で WebGPU がオフになっていないか確認してください。",
   "failure.no_webgpu.action": "このデバイスを確認",
+  "failure.no_webgpu.training":
+    "学習には、ブラウザーが WebGPU を通じて提供する GPU が必要です。CPU では実行できません。",
   "failure.no_webgpu.insecure":
     "このページを https:// または http://localhost で開いてください。それ以外のページは GPU を使用できません。",
   "failure.no_webgpu.unsupported":
