@@ -9,7 +9,7 @@ use rullama_runtime::embedder::{EmbedOptions, Embedder, EmbeddingPrompt};
 use serde_json::json;
 
 use crate::{
-    load::{DeviceArgs, open_device, showing},
+    load::{DeviceArgs, showing},
     locate::Stores,
     output::{note, print, print_json},
 };
@@ -53,7 +53,7 @@ fn prompt(name: &str) -> Result<EmbeddingPrompt, String> {
 pub(crate) fn embed(stores: &Stores, args: &EmbedArgs) -> Result<()> {
     let texts = texts(args)?;
     let (_, gguf) = stores.open(&args.model)?;
-    let device = open_device(args.device.device, false)?;
+    let device = args.device.open()?;
     let embedder = showing(|each| block_on(Embedder::load(&gguf, device, each)))?;
     let prompt = match (args.query, args.document) {
         (true, _) => EmbeddingPrompt::Query,

@@ -2,6 +2,7 @@
 
 use std::{
     ops::ControlFlow,
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -22,6 +23,8 @@ use crate::{
 
 /// The file of measured tunings, in the program's state.
 pub(crate) const TUNING: &str = "tuning.json";
+/// The folder of compiled pipelines, in the program's cache.
+const PIPELINES: &str = "pipelines";
 
 /// Device and memory flags.
 #[derive(Debug, Clone, Group)]
@@ -45,6 +48,23 @@ pub(crate) struct DeviceArgs {
     /// Do not use what `rullama tune` measured
     #[arg(long)]
     no_tuning: bool,
+    #[command(flatten)]
+    pipelines: PipelineArgs,
+}
+
+/// Whether compiled pipelines are kept.
+#[derive(Debug, Clone, Group)]
+pub(crate) struct PipelineArgs {
+    /// Do not keep compiled GPU kernels for the next start, and use none of an earlier one
+    #[arg(long)]
+    no_pipeline_cache: bool,
+}
+
+impl PipelineArgs {
+    /// Where they are kept.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        if self.no_pipeline_cache { None } else { state::cache(PIPELINES) }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -82,6 +102,12 @@ impl DeviceArgs {
             && self.gpu_memory.is_none()
             && self.host_experts.is_none()
             && !self.no_tuning
+            && !self.pipelines.no_pipeline_cache
+    }
+
+    /// The device of these flags.
+    pub(crate) fn open(&self) -> Result<Device> {
+        open_device(&self.options(None, CacheType::default()))
     }
 
     /// Options to open a model with these flags; `cache` is the default cache type.
@@ -103,6 +129,7 @@ impl DeviceArgs {
             gpu_memory: self.gpu_memory,
             host_experts: self.host_experts,
             tuning: if self.no_tuning { None } else { state::file(TUNING) },
+            pipeline_cache: self.pipelines.folder(),
             ..OpenOptions::default()
         }
     }
@@ -144,16 +171,25 @@ impl Loader {
     /// Opens the device and loads the model; returns the time it took, too.
     pub(crate) fn load(&self) -> Result<(Model, Duration)> {
         let start = Instant::now();
+        let model = self.load_on(self.open_device()?)?;
+        Ok((model, start.elapsed()))
+    }
+
+    /// Opens the device.
+    pub(crate) fn open_device(&self) -> Result<Device> {
+        open_device(&self.options)
+    }
+
+    /// Loads the model onto a device.
+    pub(crate) fn load_on(&self, device: Device) -> Result<Model> {
         let gguf = locate::open(&self.location)?;
-        let device = open_device(self.options.device, self.options.exact)?;
         let context = self.options.context;
-        let loaded = showing(|each| block_on(self.options.load(gguf, device, context, each)));
-        Ok((loaded?, start.elapsed()))
+        Ok(showing(|each| block_on(self.options.load(gguf, device, context, each)))?)
     }
 
     /// Opens the device and loads the model with its prompts and parameters from the store.
     pub(crate) fn open(&self, name: &str) -> Result<rullama::Model> {
-        let device = open_device(self.options.device, self.options.exact)?;
+        let device = self.open_device()?;
         let open = |each: OnProgress<'_>| {
             let location = self.location.clone();
             block_on(rullama::Model::open_at(name, location, device, &self.options, each))
@@ -178,9 +214,9 @@ pub(crate) fn showing<T>(load: impl FnOnce(&mut dyn FnMut(Progress) -> ControlFl
     loaded
 }
 
-/// Opens a device; `exact` excludes kernels with larger rounding errors than f32 sums.
-pub(crate) fn open_device(wanted: impl Into<DeviceChoice>, exact: bool) -> Result<Device> {
-    let opened = quietly(|| wanted.into().open(exact))?;
+/// Opens the device of these options.
+pub(crate) fn open_device(options: &OpenOptions) -> Result<Device> {
+    let opened = quietly(|| options.open_device())?;
     if opened.no_gpu {
         note("no GPU found, using the CPU (slow)");
     }

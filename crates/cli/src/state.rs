@@ -4,15 +4,25 @@ use std::path::PathBuf;
 
 /// A file in the folder where the platform wants a program's state; `None` without a home folder.
 pub(crate) fn file(name: &str) -> Option<PathBuf> {
+    under("Library/Application Support", ("XDG_STATE_HOME", ".local/state"), name)
+}
+
+/// A folder where the platform wants files that a program can make again; `None` without a home folder.
+pub(crate) fn cache(name: &str) -> Option<PathBuf> {
+    under("Library/Caches", ("XDG_CACHE_HOME", ".cache"), name)
+}
+
+/// The program's entry in a folder: `macos` in the home folder there, elsewhere that of a variable or a default in the home folder.
+fn under(macos: &str, (variable, default): (&str, &str), name: &str) -> Option<PathBuf> {
     let of =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = std::env::home_dir();
     let folder = if cfg!(windows) {
         of("LOCALAPPDATA")
     } else if cfg!(target_os = "macos") {
-        home.map(|home| home.join("Library/Application Support"))
+        home.map(|home| home.join(macos))
     } else {
-        of("XDG_STATE_HOME").or_else(|| home.map(|home| home.join(".local/state")))
+        of(variable).or_else(|| home.map(|home| home.join(default)))
     };
     Some(folder?.join("rullama").join(name))
 }

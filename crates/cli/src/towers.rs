@@ -11,6 +11,7 @@ use std::{
 use anyhow::{Result, bail};
 use clap::Args as Group;
 use pollster::block_on;
+use rullama::OpenOptions;
 use rullama_engine::{executor::Device, gpu::profile::Table, graph::Cost};
 use rullama_gguf::Gguf;
 use rullama_models::gemma4::{audio::AudioConfig, vision::VisionConfig};
@@ -25,7 +26,7 @@ use rullama_source::{ByteSource, FileSource, MemorySource};
 use serde_json::{Value, json};
 
 use crate::{
-    load::{DeviceArg, open_device},
+    load::{DeviceArg, PipelineArgs, open_device},
     ops::role,
     output::{bytes, print, print_json, table},
     output_file,
@@ -64,6 +65,8 @@ pub(crate) struct TowersArgs {
     /// Device to run on
     #[arg(long, value_enum, default_value_t)]
     device: DeviceArg,
+    #[command(flatten)]
+    pipelines: PipelineArgs,
     /// Emulate a lesser GPU: "no matrix units", "no f16" or floor
     #[arg(long, value_name = "NAME")]
     play: Option<String>,
@@ -95,7 +98,12 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
         None => Rc::new(MemorySource::new("synthetic", synthetic::file(args.size)?)),
     };
     let gguf = Rc::new(block_on(Gguf::open(source))?);
-    let device = match (open_device(args.device, false)?, &args.play) {
+    let options = OpenOptions {
+        device: args.device.into(),
+        pipeline_cache: args.pipelines.folder(),
+        ..OpenOptions::default()
+    };
+    let device = match (open_device(&options)?, &args.play) {
         (Device::Gpu(gpu), Some(wanted)) => Device::Gpu(role(&gpu, wanted)?.1),
         (Device::Cpu, Some(_)) => bail!("--play needs a GPU; see --device"),
         (device, None) => device,

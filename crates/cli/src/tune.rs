@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args as Group;
 use pollster::block_on;
-use rullama::{Measured, TuningKey, Tunings};
+use rullama::{MeasuredTuning, TuningKey, Tunings};
 use rullama_engine::{
     executor::Device,
     gpu::{Gpu, Tuning},
@@ -69,14 +69,14 @@ pub(crate) fn tune(stores: &Stores, args: &TuneArgs) -> Result<()> {
     let mut loader = Loader::new(place, &args.device, Some(CONTEXT), CacheType::F16);
     loader.options.tuning = None;
     interrupt::watch();
-    let (model, _) = loader.load()?;
-    let Device::Gpu(gpu) = model.device().clone() else {
+    let Device::Gpu(gpu) = loader.open_device()? else {
         bail!("there is no GPU to tune for, and the CPU has nothing to tune");
     };
     let file = TuningFile { path, stored, key: TuningKey::new(&gpu, &gguf) };
     if args.reset {
         return file.reset(args.json);
     }
+    let model = loader.load_on(Device::Gpu(gpu.clone()))?;
     let mut device = TunedModel { model: Some(model), gguf, gpu, tokens: 0 };
     device.calibrate()?;
     let deadline = Instant::now() + Duration::from_secs(args.seconds);
@@ -116,7 +116,7 @@ impl TuningFile {
     /// Stores a tuning that is faster than the defaults; otherwise the defaults are used.
     fn keep(mut self, found: &search::Found, json: bool) -> Result<()> {
         let search::Found { tuning, before, after, tried } = *found;
-        let measured = Measured::new(self.key.clone(), tuning, (before, after));
+        let measured = MeasuredTuning::new(self.key.clone(), tuning, (before, after));
         let faster = !measured.constants.is_empty();
         if faster {
             self.stored.insert(measured.clone());

@@ -54,7 +54,7 @@ fn load_and_serve(
     match ModelKind::of(&gguf) {
         ModelKind::Embedding => {
             let embedder = with_room(inbox, &gguf, model, context, |gguf, _| {
-                let device = options.open.device.open(options.open.exact)?.device;
+                let device = options.open.open_device()?.device;
                 Ok(block_on(Embedder::load(gguf, device, &mut |_| ControlFlow::Continue(())))?)
             })?;
             inbox.status.loaded(model.size, embedder.gpu_bytes(), embedder.config().context);
@@ -62,7 +62,7 @@ fn load_and_serve(
         }
         ModelKind::Diffusion => {
             let denoiser = with_room(inbox, &gguf, model, context, |_, _| {
-                let device = options.open.device.open(options.open.exact)?.device;
+                let device = options.open.open_device()?.device;
                 let go_on = &mut |_| ControlFlow::Continue(());
                 Ok(block_on(Denoiser::load(location.open()?, device, go_on))?)
             })?;
@@ -71,7 +71,7 @@ fn load_and_serve(
         ModelKind::Decoder | ModelKind::Drafter => {
             let loaded = with_room(inbox, &gguf, model, context, |_, left| {
                 let open = OpenOptions { context, gpu_memory: left, ..options.open.clone() };
-                let device = options.open.device.open(options.open.exact)?.device;
+                let device = options.open.open_device()?.device;
                 let go_on = &mut |_| ControlFlow::Continue(());
                 block_on(open.load(location.open()?, device, context, go_on))
             })?;

@@ -1,10 +1,16 @@
 //! The device a model runs on.
 
+use std::rc::Rc;
+
 use pollster::block_on;
-use rullama_engine::{EngineError, executor::Device, gpu::Gpu};
+use rullama_engine::{
+    EngineError,
+    executor::Device,
+    gpu::{self, Gpu, PipelineStore},
+};
 use rullama_runtime::RuntimeError;
 
-use crate::error::Error;
+use crate::{error::Error, options::OpenOptions, pipelines::PipelineFolder};
 
 /// Which device to run on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,42 +33,43 @@ pub struct OpenedDevice {
     pub no_gpu: bool,
 }
 
-impl DeviceChoice {
-    /// Opens the device; `exact` excludes kernels with larger rounding errors than f32 sums.
+impl OpenOptions {
+    /// Opens the device of these options.
     ///
     /// ```
-    /// use rullama::DeviceChoice;
+    /// use rullama::{DeviceChoice, OpenOptions};
     ///
-    /// let opened = DeviceChoice::Cpu.open(false)?;
-    /// assert!(!opened.no_gpu);
+    /// let options = OpenOptions { device: DeviceChoice::Cpu, ..OpenOptions::default() };
+    /// assert!(!options.open_device()?.no_gpu);
     /// # Ok::<(), rullama::Error>(())
     /// ```
     ///
     /// # Errors
     /// If a GPU was requested and there is none.
-    pub fn open(self, exact: bool) -> Result<OpenedDevice, Error> {
-        block_on(self.open_async(exact))
+    pub fn open_device(&self) -> Result<OpenedDevice, Error> {
+        block_on(self.open_device_async())
     }
 
-    /// Async variant of [`Self::open`].
+    /// Async variant of [`Self::open_device`].
     ///
     /// # Errors
-    /// As [`Self::open`].
-    pub async fn open_async(self, exact: bool) -> Result<OpenedDevice, Error> {
+    /// As [`Self::open_device`].
+    pub async fn open_device_async(&self) -> Result<OpenedDevice, Error> {
         let cpu = |no_gpu| Ok(OpenedDevice { device: Device::Cpu, no_gpu });
-        if self == Self::Cpu {
+        let is_auto = self.device == DeviceChoice::Auto;
+        if self.device == DeviceChoice::Cpu {
             return cpu(false);
         }
-        match Gpu::open().await {
+        let store = |folder| Rc::new(PipelineFolder(folder)) as Rc<dyn PipelineStore>;
+        let pipelines = self.pipeline_cache.clone().map(store);
+        match Gpu::open_with(gpu::OpenOptions { pipelines, ..gpu::OpenOptions::default() }).await {
             // A software GPU has to compile every kernel first, and the CPU reference is as fast.
-            Ok(gpu) if self == Self::Auto && gpu.is_software() => cpu(false),
+            Ok(gpu) if is_auto && gpu.is_software() => cpu(false),
             Ok(gpu) => {
-                let device = Device::Gpu(if exact { gpu.exact() } else { gpu });
+                let device = Device::Gpu(if self.exact { gpu.exact() } else { gpu });
                 Ok(OpenedDevice { device, no_gpu: false })
             }
-            Err(EngineError::NoAdapter { .. } | EngineError::NoDevice { .. })
-                if self == Self::Auto =>
-            {
+            Err(EngineError::NoAdapter { .. } | EngineError::NoDevice { .. }) if is_auto => {
                 cpu(true)
             }
             Err(error) => Err(RuntimeError::from(error).into()),

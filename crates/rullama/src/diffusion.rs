@@ -75,7 +75,7 @@ impl DiffusionModel {
         progress: OnProgress<'_>,
     ) -> Result<Self, Error> {
         let gguf = options.stores.find(name)?.open()?;
-        let device = options.device.open(options.exact)?.device;
+        let device = options.open_device()?.device;
         let denoiser = block_on(Denoiser::load(gguf, device, progress))?;
         Ok(Self { denoiser, options: options.clone() })
     }

@@ -43,7 +43,7 @@ impl Embedder {
         progress: OnProgress<'_>,
     ) -> Result<Self, Error> {
         let gguf = options.stores.find(name)?.open()?;
-        let device = options.device.open(options.exact)?.device;
+        let device = options.open_device()?.device;
         Ok(Self(block_on(rullama_runtime::Embedder::load(&gguf, device, progress))?))
     }
 

@@ -20,7 +20,7 @@
 //! Models and sessions are not `Send`: they stay on the thread that created them.
 //!
 //! This crate reads the environment variable `OLLAMA_MODELS` and the home folder to find Ollama's store ([`Stores`]), and the
-//! clock for [`Timings`]; it writes only the files it is told to.
+//! clock for [`Timings`]; it writes only the files, and into the folders, that it is told to.
 
 mod adapter;
 mod device;
@@ -33,6 +33,7 @@ mod media;
 mod message;
 mod model;
 mod options;
+mod pipelines;
 mod reply;
 mod saved;
 mod session;
@@ -54,7 +55,7 @@ pub use reply::{Reply, ReplyStream, Timings};
 pub use saved::SavedSession;
 pub use session::{Format, Session, SessionOptions};
 pub use train::{TrainOptions, Training};
-pub use tuning::{Measured, TuningKey, Tunings, changed_constants};
+pub use tuning::{MeasuredTuning, TuningKey, Tunings, changed_constants};
 
 pub use rullama_adapter::Adapter;
 pub use rullama_chat::{Content, Message, Part, Tool, ToolCall};

@@ -110,7 +110,7 @@ impl Model {
         progress: OnProgress<'_>,
     ) -> Result<Self, Error> {
         let location = options.stores.find(name)?;
-        let device = options.device.open_async(options.exact).await?.device;
+        let device = options.open_device_async().await?.device;
         Self::open_at(name, location, device, options, progress).await
     }
 
@@ -147,7 +147,7 @@ impl Model {
     /// As [`Self::open`].
     pub fn reopen(&self) -> Result<Self, Error> {
         let Shared { name, location, options, .. } = &*self.shared;
-        let device = options.device.open(options.exact)?.device;
+        let device = options.open_device()?.device;
         let mut ignore_progress = |_| ControlFlow::Continue(());
         block_on(Self::open_at(name, location.clone(), device, options, &mut ignore_progress))
     }

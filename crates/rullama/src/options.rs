@@ -47,6 +47,21 @@ pub struct OpenOptions {
     /// The file in which `rullama tune` stores the constants of kernel selection that it measured; a model and GPU that are not in it, or a
     /// damaged file, take the defaults.
     pub tuning: Option<PathBuf>,
+    /// A folder in which pipelines that the GPU's driver compiled are kept between runs, so that a later start compiles nothing: a file for
+    /// each GPU and driver, written when the device closes. It is used with Vulkan. The driver runs what is in there: give a folder that
+    /// only the user can write to. Damaged files and a folder that cannot be written to are ignored.
+    ///
+    /// ```
+    /// # let cache = tempfile::tempdir().expect("a folder");
+    /// # let cache = cache.path();
+    /// use rullama::{Model, OpenOptions};
+    ///
+    /// let pipeline_cache = Some(cache.join("my-program/pipelines"));
+    /// let options = OpenOptions { pipeline_cache, ..OpenOptions::default() };
+    /// let model = Model::open_with("demo", &options)?;
+    /// # Ok::<(), rullama::Error>(())
+    /// ```
+    pub pipeline_cache: Option<PathBuf>,
     /// LoRA adapters that all sessions use, each with its strength: PEFT folders, safetensors or GGUF files.
     pub adapters: Vec<(PathBuf, f32)>,
     /// The projector file (mmproj) with the vision and audio encoders: name, path or URL. `None` = the store's, or the

@@ -43,9 +43,9 @@ pub fn changed_constants(tuning: Tuning) -> BTreeMap<String, u32> {
     changed.map(value).collect()
 }
 
-/// A measured tuning.
+/// A tuning and what it gained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct MeasuredTuning {
     /// What it holds for.
     #[serde(flatten)]
     pub key: TuningKey,
@@ -57,7 +57,7 @@ pub struct Measured {
     pub after: f64,
 }
 
-impl Measured {
+impl MeasuredTuning {
     /// An entry for a tuning.
     pub fn new(key: TuningKey, tuning: Tuning, (before, after): (f64, f64)) -> Self {
         Self { key, constants: changed_constants(tuning), before, after }
@@ -71,11 +71,11 @@ impl Measured {
     }
 }
 
-/// Measured tunings.
+/// The tunings that were measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tunings {
     /// One entry for each key.
-    pub measured: Vec<Measured>,
+    pub measured: Vec<MeasuredTuning>,
 }
 
 impl Tunings {
@@ -105,7 +105,7 @@ impl Tunings {
     }
 
     /// Adds an entry in place of an earlier one with the same key.
-    pub fn insert(&mut self, measured: Measured) {
+    pub fn insert(&mut self, measured: MeasuredTuning) {
         self.remove(&measured.key);
         self.measured.push(measured);
     }
@@ -117,7 +117,7 @@ mod tests {
 
     use rullama_engine::gpu::Tuning;
 
-    use super::{Measured, TuningKey, Tunings};
+    use super::{MeasuredTuning, TuningKey, Tunings};
 
     fn key(model: &str) -> TuningKey {
         TuningKey { gpu: "a GPU".into(), driver: "vulkan 1".into(), model: model.into() }
@@ -130,9 +130,9 @@ mod tests {
         assert_eq!(Tunings::read(&path).expect("no file"), Tunings::default());
         let mut all = Tunings::default();
         let tuning = Tuning { wide_rows: 2, ..Tuning::default() };
-        all.insert(Measured::new(key("a"), Tuning::default(), (1.0, 1.0)));
-        all.insert(Measured::new(key("b"), tuning, (1.0, 1.1)));
-        all.insert(Measured::new(key("a"), tuning, (2.0, 2.5)));
+        all.insert(MeasuredTuning::new(key("a"), Tuning::default(), (1.0, 1.0)));
+        all.insert(MeasuredTuning::new(key("b"), tuning, (1.0, 1.1)));
+        all.insert(MeasuredTuning::new(key("a"), tuning, (2.0, 2.5)));
         fs::write(&path, serde_json::to_vec(&all).expect("JSON")).expect("a file");
         let mut read = Tunings::read(&path).expect("a file");
         assert_eq!(read, all);

@@ -66,8 +66,16 @@ impl Device {
         let matrix = matrix.then_some(MatrixUnits::Chromium16);
         let matrix_int8 = matrix_int8.then_some(MatrixInt8::Chromium);
         let name = Some(name);
-        let request =
-            OpenOptions { low_power, subgroups, packed_dot, matrix, matrix_int8, name, software };
+        let request = OpenOptions {
+            low_power,
+            subgroups,
+            packed_dot,
+            matrix,
+            matrix_int8,
+            name,
+            software,
+            pipelines: None,
+        };
         let gpu = Gpu::open_with(request).await.map_err(Failure::from)?;
         gpu.set_compiler(PipelineCompiler::new(move |source| {
             let started = compile.call1(&JsValue::NULL, &kernel(source).into());

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::BenchArgs;
 use crate::{
-    load::{open_device, showing},
+    load::showing,
     output::{bytes, print, print_json, table},
 };
 
@@ -24,7 +24,7 @@ type Line = (String, f64);
 
 /// Embeds texts of `-p` tokens, 32 at a time.
 pub(super) fn embeddings(gguf: &Gguf, args: &BenchArgs) -> Result<()> {
-    let device = open_device(args.device.device, false)?;
+    let device = args.device.open()?;
     let embedder = showing(|each| block_on(Embedder::load(gguf, device, each)))?;
     let (context, vocabulary) = (embedder.config().context, embedder.config().vocabulary);
     let mut lines: Vec<Line> = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn embeddings(gguf: &Gguf, args: &BenchArgs) -> Result<()> {
 
 /// Denoises a block in eight steps after a prompt of `-p` tokens.
 pub(super) fn diffusion(gguf: Gguf, args: &BenchArgs) -> Result<()> {
-    let device = open_device(args.device.device, false)?;
+    let device = args.device.open()?;
     let model = showing(|each| block_on(Denoiser::load(gguf, device, each)))?;
     let (canvas, vocabulary) = (model.config().canvas, model.config().decoder.vocabulary);
     let mut options = model.options(1);

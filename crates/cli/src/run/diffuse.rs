@@ -20,7 +20,7 @@ use serde_json::json;
 use super::{RunArgs, sampling::layered};
 use crate::{
     interrupt::{self, Interrupted},
-    load::{open_device, showing},
+    load::showing,
     output::{note, print, print_json},
 };
 
@@ -46,7 +46,7 @@ pub(crate) struct CanvasArgs {
 pub(super) fn once(gguf: Gguf, prompt: &str, args: &RunArgs) -> Result<()> {
     let (sampling, warnings) = hinted_options(&gguf);
     let sampling = layered(sampling, &warnings, &args.sampling)?;
-    let device = open_device(args.device.device, false)?;
+    let device = args.device.open()?;
     let model = showing(|each| block_on(Denoiser::load(gguf, device, each)))?;
     let prompt = read(&model, prompt, args)?;
     let mut session = model.session(args.ctx, CacheType::F16)?;

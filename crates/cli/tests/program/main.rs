@@ -19,6 +19,8 @@ mod manners;
 mod models;
 mod packed;
 mod perplexity;
+#[cfg(target_os = "linux")]
+mod pipelines;
 mod program;
 mod pull;
 #[allow(dead_code, reason = "shared with the tests of `rullama-pull`")]

@@ -34,6 +34,9 @@ pub(crate) fn rullama<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Pro
     // Nothing listens there: no server of the user's is asked, unless a test says so.
     command.env("OLLAMA_HOST", "127.0.0.1:1");
     command.env("HOME", home.path()).env("USERPROFILE", home.path());
+    command.env("LOCALAPPDATA", home.path());
+    // Folders that take precedence over those in the home folder.
+    command.env_remove("XDG_CACHE_HOME").env_remove("XDG_STATE_HOME");
     // Without a desktop session some graphics libraries warn on standard error; tests check that this is hidden.
     command.env_remove("XDG_RUNTIME_DIR");
     // Software GPUs cache compiled kernels between invocations.

@@ -40,7 +40,9 @@ fn measured_constants_are_used_until_they_are_forgotten() {
     assert_eq!(used(state.path(), &[]), json!({ "split_factor": 1 }));
     assert_eq!(used(state.path(), &["--no-tuning"]), json!({}));
 
-    has(&tune(state.path(), &["--reset"]).stdout(), &["Forgotten"]);
+    // A model that does not fit can be reset: it is not loaded.
+    has(&tune(state.path(), &["--gpu-memory", "1k"]).fails(7), &["memory"]);
+    has(&tune(state.path(), &["--reset", "--gpu-memory", "1k"]).stdout(), &["Forgotten"]);
     assert_eq!(used(state.path(), &[]), json!({}));
     has(&tune(state.path(), &["--reset"]).stdout(), &["Nothing was measured"]);
 }

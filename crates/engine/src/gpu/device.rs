@@ -11,6 +11,7 @@ use std::{
 
 use super::{
     Allocated, Buffer, DeviceFacts, MatrixInt8, MatrixUnits, States, Tuning,
+    pipeline_cache::{PipelineCache, PipelineStore},
     pipelines::Pipelines,
     readback::{self, StagingPool},
 };
@@ -47,7 +48,7 @@ pub struct Gpu {
 
 /// Which adapter to open, and facts about it that wgpu does not report. In browsers wgpu knows neither names nor types of adapters nor
 /// their backend, and does not request subgroups or matrix units.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
     /// Prefers the adapter that uses less power.
     pub low_power: bool,
@@ -63,6 +64,8 @@ pub struct OpenOptions {
     pub name: Option<String>,
     /// Whether it is a software renderer.
     pub software: bool,
+    /// Where compiled pipelines are kept between runs; used if the adapter has pipeline caches, as Vulkan's do.
+    pub pipelines: Option<Rc<dyn PipelineStore>>,
 }
 
 /// Transfers since a device was opened.
@@ -100,7 +103,7 @@ impl Gpu {
             .request_adapter(&request)
             .await
             .map_err(|source| EngineError::NoAdapter { source })?;
-        let gpu = Self::from_adapter(&adapter).await?;
+        let gpu = Self::from_adapter(&adapter, options.pipelines).await?;
         let subgroups = options.subgroups.or(gpu.facts.subgroups);
         let packed_dot = gpu.facts.packed_dot || options.packed_dot;
         let (name, software) = (options.name.unwrap_or(gpu.name), gpu.software || options.software);
@@ -112,8 +115,13 @@ impl Gpu {
         Ok(Self { name, software, facts: facts.into(), ..gpu })
     }
 
-    async fn from_adapter(adapter: &wgpu::Adapter) -> Result<Self, EngineError> {
-        let (features, limits) = (adapter.features() & USEFUL, adapter.limits());
+    async fn from_adapter(
+        adapter: &wgpu::Adapter,
+        store: Option<Rc<dyn PipelineStore>>,
+    ) -> Result<Self, EngineError> {
+        let mut useful = USEFUL;
+        useful.set(wgpu::Features::PIPELINE_CACHE, store.is_some());
+        let (features, limits) = (adapter.features() & useful, adapter.limits());
         let info = adapter.get_info();
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("rullama"),
@@ -137,6 +145,10 @@ impl Gpu {
             // Only the first error counts, later ones follow from it.
             let _ = first.set(error.to_string());
         }));
+        let cache = match store {
+            Some(store) => PipelineCache::open(&device, &info, store).await,
+            None => None,
+        };
         let subgroups = features.contains(wgpu::Features::SUBGROUP);
         let facts = DeviceFacts {
             f16: features.contains(wgpu::Features::SHADER_F16),
@@ -165,7 +177,7 @@ impl Gpu {
             name: info.name,
             lost,
             refused,
-            pipelines: Rc::default(),
+            pipelines: Rc::new(Pipelines::new(cache)),
             staging: Rc::default(),
             traffic: Rc::default(),
             allocated: Rc::default(),
@@ -180,7 +192,7 @@ impl Gpu {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let mut devices = Vec::new();
         for adapter in instance.enumerate_adapters(wgpu::Backends::all()).await {
-            devices.push(Self::from_adapter(&adapter).await?);
+            devices.push(Self::from_adapter(&adapter, None).await?);
         }
         Ok(devices)
     }
@@ -252,6 +264,12 @@ impl Gpu {
     /// Labels of the pipelines compiled so far, on this device and in its roles: which variants were selected.
     pub fn pipeline_labels(&self) -> Vec<String> {
         self.pipelines.labels()
+    }
+
+    /// What the driver has compiled so far, to be loaded by a [`PipelineStore`] in a later run. `None` without
+    /// [`OpenOptions::pipelines`], if the adapter has no pipeline caches, and if the device is lost.
+    pub fn pipeline_cache(&self) -> Option<Vec<u8>> {
+        self.pipelines.cache()?.data()
     }
 
     /// Fails if the device is lost or has rejected a command.

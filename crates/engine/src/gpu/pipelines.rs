@@ -1,4 +1,4 @@
-//! The pipeline cache of a device, by kernel, parts, constants and bindings. Pipelines are compiled in parallel on threads or by a compiler
+//! The compiled pipelines of a device, by kernel, parts, constants and bindings. Pipelines are compiled in parallel on threads or by a compiler
 //! outside of wgpu.
 
 use std::{borrow::Cow, cell::RefCell, fmt, pin::Pin, rc::Rc};
@@ -11,6 +11,7 @@ use super::{
     compiler::{Compiling, KernelSource, PipelineCompiler},
     compose,
     instrument::{Instrument, Rewriter},
+    pipeline_cache::PipelineCache,
 };
 use crate::{error::EngineError, graph::Graph, threads::JobQueue};
 
@@ -31,6 +32,8 @@ pub(crate) struct Pipelines {
     pub(super) instrument: Instrument,
     /// Compile jobs; each holds the device, so they must not outlive the pipelines (see [`JobQueue`]).
     jobs: JobQueue,
+    /// Dropped after the jobs, so that what they compile is saved, too.
+    cache: Option<PipelineCache>,
 }
 
 /// A pipeline that is being compiled.
@@ -60,6 +63,16 @@ trait PipelineError: Future<Output = Option<wgpu::Error>> + wgpu::WasmNotSend {}
 impl<T: Future<Output = Option<wgpu::Error>> + wgpu::WasmNotSend> PipelineError for T {}
 
 impl Pipelines {
+    /// No pipelines yet; they are compiled with this cache of the driver's.
+    pub(super) fn new(cache: Option<PipelineCache>) -> Self {
+        Self { cache, ..Self::default() }
+    }
+
+    /// The driver's cache, if it has one and was asked for it.
+    pub(super) fn cache(&self) -> Option<&PipelineCache> {
+        self.cache.as_ref()
+    }
+
     /// Labels of all pipelines compiled so far.
     pub(crate) fn labels(&self) -> Vec<String> {
         let mut labels: Vec<String> = self.known.borrow().keys().cloned().collect();
@@ -90,7 +103,8 @@ impl Pipelines {
 
     fn target(&self, gpu: &Gpu) -> Target {
         let (device, rewriter) = (gpu.device.clone(), self.instrument.rewriter());
-        Target { device, backend: gpu.backend, rewriter }
+        let cache = self.cache.as_ref().map(PipelineCache::handle);
+        Target { device, backend: gpu.backend, rewriter, cache }
     }
 
     /// The pipeline of a dispatch.
@@ -167,6 +181,7 @@ struct Target {
     device: wgpu::Device,
     backend: wgpu::Backend,
     rewriter: Option<Rewriter>,
+    cache: Option<wgpu::PipelineCache>,
 }
 
 fn compile(target: &Target, dispatch: &Dispatch, key: String) -> Compiled {
@@ -201,7 +216,7 @@ fn compile(target: &Target, dispatch: &Dispatch, key: String) -> Compiled {
             // Kernels write workgroup memory before they read it.
             zero_initialize_workgroup_memory: false,
         },
-        cache: None,
+        cache: target.cache.as_ref(),
     });
     let error = Box::pin(scope.pop());
     Compiled { pipeline: Pipeline { label: key, compute, layout }, error }

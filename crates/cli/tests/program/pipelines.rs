@@ -1,0 +1,118 @@
+//! Compiled GPU pipelines, kept for the next start.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpStream,
+    os::unix::fs::{MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use crate::{
+    models::{MICRO, TINY, golden_arg},
+    program::{Program, rullama},
+    serve::Serving,
+};
+
+/// A greedy reply on the GPU, with this folder for caches.
+fn reply(cache: &Path) -> Program {
+    let model = golden_arg(MICRO);
+    let args = ["run", &model, "Hello", "--device", "gpu", "--temperature", "0", "-n", "4"];
+    rullama(args).and(["--ctx", "256"]).env("XDG_CACHE_HOME", cache)
+}
+
+/// The files that are kept.
+fn files(cache: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(cache.join("rullama/pipelines")) else { return Vec::new() };
+    entries.flatten().map(|entry| entry.path()).collect()
+}
+
+/// The one file that is kept.
+#[track_caller]
+fn file(cache: &Path) -> PathBuf {
+    let files = files(cache);
+    assert_eq!(files.len(), 1, "{files:?}");
+    files[0].clone()
+}
+
+#[test]
+fn the_second_start_uses_what_the_first_one_kept() {
+    let cache = tempfile::tempdir().unwrap();
+    let first = reply(cache.path()).stdout();
+    let kept = file(cache.path());
+    let (before, whole) = (fs::metadata(&kept).unwrap(), fs::read(&kept).unwrap());
+    assert_eq!(before.permissions().mode() & 0o777, 0o600);
+    assert_eq!(reply(cache.path()).stdout(), first);
+    // A file that was not read would be written again; a later run may have compiled more of the kernels that are compiled early.
+    let after = fs::metadata(file(cache.path())).unwrap();
+    assert!(after.ino() == before.ino() || after.len() > before.len());
+
+    // A damaged file is replaced, and files of other drivers are removed.
+    let adapter = kept.to_str().unwrap().rsplit_once('_').unwrap().0;
+    fs::write(format!("{adapter}_0123456789abcdef"), "another driver's").unwrap();
+    let mut damaged = whole.clone();
+    damaged[0] ^= 1;
+    fs::write(&kept, &damaged).unwrap();
+    assert_eq!(reply(cache.path()).stdout(), first);
+    assert_eq!(fs::read(file(cache.path())).unwrap()[..44], whole[..44]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_to_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let no_folder = folder.path().join("a file");
+    fs::write(&no_folder, "").unwrap();
+    assert!(!reply(&no_folder).stdout().is_empty());
+}
+
+#[test]
+fn nothing_is_kept_where_the_user_does_not_want_it() {
+    let cache = tempfile::tempdir().unwrap();
+    assert!(!reply(cache.path()).and(["--no-pipeline-cache"]).stdout().is_empty());
+    assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_compiled() {
+    let cache = tempfile::tempdir().unwrap();
+    let model = golden_arg(TINY);
+    let args = ["run", &model, "Hello", "--device", "gpu", "--temperature", "0", "--ctx", "512"];
+    let mut program = rullama(args).env("XDG_CACHE_HOME", cache.path());
+    let mut child = program.spawn();
+    drop(child.stdin.take());
+    child.stdout.as_mut().unwrap().read_exact(&mut [0; 8]).unwrap();
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    file(cache.path());
+}
+
+#[test]
+fn a_server_keeps_what_it_compiled_when_it_ends() {
+    let cache = tempfile::tempdir().unwrap();
+    let file_arg = format!("micro={}", golden_arg(MICRO));
+    let args = ["serve", "--port", "0", "--json", "--device", "gpu", "--model", &file_arg];
+    let serving = Serving::start(rullama(args).env("XDG_CACHE_HOME", cache.path()));
+    let line: Value = serde_json::from_str(&serving.first_line).unwrap();
+    let url = line["url"].as_str().unwrap();
+    let address = url.strip_prefix("http://").unwrap().strip_suffix('/').unwrap();
+    let body = r#"{"model":"micro","prompt":"Hello","raw":true,"stream":false,"options":{"num_predict":2,"num_ctx":256}}"#;
+    let mut stream = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    let head = format!("POST /api/generate HTTP/1.1\r\nHost: {address}\r\nConnection: close");
+    write!(
+        stream,
+        "{head}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    let (code, _, errors) = serving.end("INT");
+    // Without a desktop session some graphics libraries warn on standard error.
+    assert_eq!(code, Some(0), "{errors}");
+    file(cache.path());
+}
