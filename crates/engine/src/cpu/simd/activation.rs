@@ -1,4 +1,4 @@
-//! Gated activations: `out = gate · σ(f(gate)) · up`, which is GELU's tanh form or SiLU, by `f`.
+//! Gated activations: `out = gate · σ(f(gate)) · up`, which is GELU's tanh form or SiLU, by `f`; and the soft cap of logits.
 
 use super::{
     Kernel,
@@ -14,6 +14,11 @@ pub(crate) fn gelu_mul(gate: &[f32], up: &[f32], out: &mut [f32]) {
 /// `gate · σ(gate) · up`
 pub(crate) fn silu_mul(gate: &[f32], up: &[f32], out: &mut [f32]) {
     run(Gated { gate, up, out, inner: |z| z });
+}
+
+/// `cap · tanh(x / cap)`
+pub(crate) fn softcap(cap: f32, x: &[f32], out: &mut [f32]) {
+    run(Softcap { cap, x, out });
 }
 
 const ROOT_2_OVER_PI: f32 = 0.797_884_6;
@@ -46,6 +51,39 @@ impl<F: Fn(f32) -> f32> Kernel for Gated<'_, F> {
     }
 }
 
+struct Softcap<'a> {
+    cap: f32,
+    x: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl Kernel for Softcap<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, _: L) {
+        for (x, out) in self.x.chunks(WIDTH).zip(self.out.chunks_mut(WIDTH)) {
+            let mut y = [0.0; WIDTH];
+            y[..x.len()].copy_from_slice(x);
+            for y in &mut y {
+                *y = self.cap * tanh(*y / self.cap);
+            }
+            out.copy_from_slice(&y[..out.len()]);
+        }
+    }
+}
+
+/// `tanh x` within a few units in the last place (Cephes' `tanhf`).
+#[inline(always)]
+fn tanh(x: f32) -> f32 {
+    let square = x * x;
+    let p = -5.704_988_7e-3 * square + 2.063_909e-2;
+    let p = (p * square - 5.373_971_7e-2) * square + 1.333_144_2e-1;
+    let small = x + x * square * (p * square - 3.333_328e-1);
+    let large = (1.0 - 2.0 / (exp(2.0 * x.abs()) + 1.0)).copysign(x);
+    if x.abs() < 0.625 { small } else { large }
+}
+
 /// `e^x` within two units in the last place, for `x` clamped to where the result is a normal number (Cephes' `expf`).
 #[inline(always)]
 fn exp(x: f32) -> f32 {
@@ -65,7 +103,7 @@ fn exp(x: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{exp, gelu_mul, silu_mul};
+    use super::{exp, gelu_mul, silu_mul, softcap};
 
     #[test]
     fn exponentials_are_exact_to_three_units_in_the_last_place() {
@@ -77,6 +115,24 @@ mod tests {
         }
         assert_eq!(exp(0.0), 1.0);
         assert!(exp(f32::NEG_INFINITY) < 1e-37 && exp(f32::INFINITY).is_finite());
+    }
+
+    #[test]
+    fn soft_caps_are_exact_to_a_few_units_in_the_last_place() {
+        let mut x: Vec<f32> = (-4000..=4000).map(|i| i as f32 / 20.0).collect();
+        x.extend([1e-30, -1e-9, 3e38, f32::INFINITY, f32::NEG_INFINITY]);
+        let mut out = vec![f32::NAN; x.len()];
+        softcap(30.0, &x, &mut out);
+        for (x, got) in x.iter().zip(&out) {
+            let wanted = 30.0 * (f64::from(*x) / 30.0).tanh();
+            let error = (f64::from(*got) - wanted).abs();
+            assert!(
+                error <= 3.0 * f64::from(f32::EPSILON) * wanted.abs(),
+                "{x}: {got}, not {wanted}"
+            );
+        }
+        softcap(30.0, &[f32::NAN], &mut out[..1]);
+        assert!(out[0].is_nan());
     }
 
     /// The argument of the exponential is rounded a few times, which counts as often as it is large; below `e^-87` all results are 0 in effect.

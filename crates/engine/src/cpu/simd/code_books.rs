@@ -75,9 +75,9 @@ fn short(block: &[u8], from: usize) -> u16 {
 
 /// Eight scales of units.
 #[inline(always)]
-pub(super) fn unit_pairs(scale: impl Fn(usize) -> i16) -> [i32; WIDTH] {
-    let mut pairs = [0; WIDTH];
-    for (unit, out) in pairs[..8].iter_mut().enumerate() {
+pub(super) fn unit_pairs(scale: impl Fn(usize) -> i16) -> [i32; 8] {
+    let mut pairs = [0; 8];
+    for (unit, out) in pairs.iter_mut().enumerate() {
         *out = pair(scale(unit));
     }
     pairs
@@ -88,14 +88,14 @@ pub(super) struct Iq4Xs;
 
 impl IntegerFormat for Iq4Xs {
     const BYTES: usize = 136;
-    const HALF_SCALES: bool = false;
+    type Pairs = [i32; 8];
     type Book = ();
 
     #[inline(always)]
     fn book() {}
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
         let (high, low) = (short(block, 2), word(block, 4));
         let scale = |unit: usize| {
             let high = (high >> (2 * unit) & 3).cast_signed();
@@ -116,7 +116,7 @@ pub(super) struct Iq3S;
 
 impl IntegerFormat for Iq3S {
     const BYTES: usize = 110;
-    const HALF_SCALES: bool = false;
+    type Pairs = [i32; 8];
     type Book = &'static Entries;
 
     #[inline(always)]
@@ -127,7 +127,7 @@ impl IntegerFormat for Iq3S {
     }
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
         let scale = |unit: usize| i16::from(block[106 + unit / 2] >> (4 * (unit % 2)) & 15);
         IntegerScales::new(lanes.half(*at(block, 0)), unit_pairs(|unit| 2 * scale(unit) + 1))
     }
@@ -145,7 +145,7 @@ pub(super) struct Iq3Xxs;
 
 impl IntegerFormat for Iq3Xxs {
     const BYTES: usize = 98;
-    const HALF_SCALES: bool = false;
+    type Pairs = [i32; 8];
     type Book = &'static Entries;
 
     #[inline(always)]
@@ -156,7 +156,7 @@ impl IntegerFormat for Iq3Xxs {
     }
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
         let scale = |unit: usize| i16::from(block[69 + 4 * unit] >> 4);
         let pairs = unit_pairs(|unit| 2 * scale(unit) + 1);
         IntegerScales::new(lanes.half(*at(block, 0)) / 4.0, pairs)
@@ -175,7 +175,7 @@ pub(super) struct Iq2S;
 
 impl IntegerFormat for Iq2S {
     const BYTES: usize = 82;
-    const HALF_SCALES: bool = true;
+    type Pairs = [i32; WIDTH];
     type Book = &'static Entries;
 
     #[inline(always)]
@@ -186,7 +186,7 @@ impl IntegerFormat for Iq2S {
     }
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
         IntegerScales::new(lanes.half(*at(block, 0)) / 8.0, odd_halves(*at(block, 74)))
     }
 
@@ -203,7 +203,7 @@ pub(super) struct Iq2Xs;
 
 impl IntegerFormat for Iq2Xs {
     const BYTES: usize = 74;
-    const HALF_SCALES: bool = true;
+    type Pairs = [i32; WIDTH];
     type Book = &'static Entries;
 
     #[inline(always)]
@@ -214,7 +214,7 @@ impl IntegerFormat for Iq2Xs {
     }
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
         IntegerScales::new(lanes.half(*at(block, 0)) / 8.0, odd_halves(*at(block, 66)))
     }
 
@@ -231,7 +231,7 @@ pub(super) struct Iq2Xxs;
 
 impl IntegerFormat for Iq2Xxs {
     const BYTES: usize = 66;
-    const HALF_SCALES: bool = false;
+    type Pairs = [i32; 8];
     type Book = &'static Entries;
 
     #[inline(always)]
@@ -242,7 +242,7 @@ impl IntegerFormat for Iq2Xxs {
     }
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
         let scale = |unit: usize| i16::from(block[9 + 8 * unit] >> 4);
         let pairs = unit_pairs(|unit| 2 * scale(unit) + 1);
         IntegerScales::new(lanes.half(*at(block, 0)) / 8.0, pairs)
@@ -250,7 +250,7 @@ impl IntegerFormat for Iq2Xxs {
 
     #[inline(always)]
     fn levels<L: Lanes>(lanes: L, book: Self::Book, block: &[u8], unit: usize) -> L::Words {
-        let (index, codes) = (at::<4>(block, 2 + 8 * unit), word(block, 6 + 8 * unit));
+        let (index, codes) = (at::<_, 4>(block, 2 + 8 * unit), word(block, 6 + 8 * unit));
         let entries = four(|l| book[usize::from(index[l])]);
         signed(lanes, entries, even_signs(|l| codes >> (7 * l)))
     }
@@ -264,7 +264,7 @@ pub(super) struct Iq1S;
 
 impl IntegerFormat for Iq1S {
     const BYTES: usize = 50;
-    const HALF_SCALES: bool = false;
+    type Pairs = [i32; 8];
     type Book = &'static Entries;
 
     #[inline(always)]
@@ -275,7 +275,7 @@ impl IntegerFormat for Iq1S {
     }
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
         let scale = |unit: usize| (short(block, 34 + 2 * unit) >> 12 & 7).cast_signed();
         let pairs = unit_pairs(|unit| 2 * scale(unit) + 1);
         IntegerScales::new(lanes.half(*at(block, 0)) / 8.0, pairs)
@@ -296,7 +296,7 @@ pub(super) struct Iq1M;
 
 impl IntegerFormat for Iq1M {
     const BYTES: usize = 56;
-    const HALF_SCALES: bool = true;
+    type Pairs = [i32; WIDTH];
     type Book = &'static Entries;
 
     #[inline(always)]
@@ -307,7 +307,7 @@ impl IntegerFormat for Iq1M {
     }
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
         let words = four(|i| short(block, 48 + 2 * i));
         let d = (0..4).fold(0, |d, i| d | words[i] >> 12 << (4 * i));
         let mut pairs = [0; WIDTH];

@@ -8,15 +8,15 @@ use super::lanes::Lanes;
 pub(super) trait Format {
     /// Bytes of a block.
     const BYTES: usize;
-    /// The scale of a block; `None` for floats.
-    fn scale<L: Lanes>(lanes: L, block: &[u8]) -> Option<f32>;
+    /// Whether a block begins with an F16 that scales its values.
+    const SCALED: bool;
     /// The values of a block, before they are scaled.
     fn values<L: Lanes>(lanes: L, block: &[u8]) -> [L::Floats; 2];
 }
 
-/// The `N` bytes from `from` on; blocks have a constant length, so that the check is compiled away.
+/// The `N` elements from `from` on; blocks have a constant length, so that the check is compiled away.
 #[inline(always)]
-pub(super) fn at<const N: usize>(block: &[u8], from: usize) -> &[u8; N] {
+pub(super) fn at<T, const N: usize>(block: &[T], from: usize) -> &[T; N] {
     block[from..].first_chunk().expect("a whole block")
 }
 
@@ -26,22 +26,12 @@ pub(super) fn word(block: &[u8], from: usize) -> u32 {
     u32::from_le_bytes(*at(block, from))
 }
 
-/// The scale in the first two bytes.
-#[inline(always)]
-fn first_half<L: Lanes>(lanes: L, block: &[u8]) -> Option<f32> {
-    Some(lanes.half(*at(block, 0)))
-}
-
 #[derive(Debug)]
 pub(super) struct Q8_0;
 
 impl Format for Q8_0 {
     const BYTES: usize = 34;
-
-    #[inline(always)]
-    fn scale<L: Lanes>(lanes: L, block: &[u8]) -> Option<f32> {
-        first_half(lanes, block)
-    }
+    const SCALED: bool = true;
 
     #[inline(always)]
     fn values<L: Lanes>(lanes: L, block: &[u8]) -> [L::Floats; 2] {
@@ -54,11 +44,7 @@ pub(super) struct Q4_0;
 
 impl Format for Q4_0 {
     const BYTES: usize = 18;
-
-    #[inline(always)]
-    fn scale<L: Lanes>(lanes: L, block: &[u8]) -> Option<f32> {
-        first_half(lanes, block)
-    }
+    const SCALED: bool = true;
 
     #[inline(always)]
     fn values<L: Lanes>(lanes: L, block: &[u8]) -> [L::Floats; 2] {
@@ -72,11 +58,7 @@ pub(super) struct Q5_0;
 
 impl Format for Q5_0 {
     const BYTES: usize = 22;
-
-    #[inline(always)]
-    fn scale<L: Lanes>(lanes: L, block: &[u8]) -> Option<f32> {
-        first_half(lanes, block)
-    }
+    const SCALED: bool = true;
 
     #[inline(always)]
     fn values<L: Lanes>(lanes: L, block: &[u8]) -> [L::Floats; 2] {
@@ -91,11 +73,7 @@ pub(super) struct Iq4Nl;
 
 impl Format for Iq4Nl {
     const BYTES: usize = 18;
-
-    #[inline(always)]
-    fn scale<L: Lanes>(lanes: L, block: &[u8]) -> Option<f32> {
-        first_half(lanes, block)
-    }
+    const SCALED: bool = true;
 
     #[inline(always)]
     fn values<L: Lanes>(lanes: L, block: &[u8]) -> [L::Floats; 2] {
@@ -108,11 +86,7 @@ pub(super) struct F16;
 
 impl Format for F16 {
     const BYTES: usize = 64;
-
-    #[inline(always)]
-    fn scale<L: Lanes>(_: L, _: &[u8]) -> Option<f32> {
-        None
-    }
+    const SCALED: bool = false;
 
     #[inline(always)]
     fn values<L: Lanes>(lanes: L, block: &[u8]) -> [L::Floats; 2] {
@@ -125,11 +99,7 @@ pub(super) struct BF16;
 
 impl Format for BF16 {
     const BYTES: usize = 64;
-
-    #[inline(always)]
-    fn scale<L: Lanes>(_: L, _: &[u8]) -> Option<f32> {
-        None
-    }
+    const SCALED: bool = false;
 
     #[inline(always)]
     fn values<L: Lanes>(lanes: L, block: &[u8]) -> [L::Floats; 2] {

@@ -7,7 +7,7 @@ use rullama_gguf::{DType, quant::dequantize};
 
 use super::{
     Kernel,
-    formats::{Format, with_format},
+    formats::{Format, at, with_format},
     integer::scaled,
     integer_format::{IntegerFormat, with_integer_format},
     lanes::{Lanes, Tile, WIDTH},
@@ -118,11 +118,13 @@ impl<F: Format> Kernel for Decode<'_, F> {
     fn run<L: Lanes>(self, lanes: L) {
         let out = self.out.as_chunks_mut::<32>().0;
         for (block, out) in self.bytes.chunks_exact(F::BYTES).zip(out) {
-            let (scale, values) = (F::scale(lanes, block), F::values(lanes, block));
-            for (out, values) in out.as_chunks_mut::<WIDTH>().0.iter_mut().zip(values) {
-                let scaled = scale.map_or(values, |scale| lanes.mul(lanes.splat(scale), values));
-                lanes.store(scaled, out);
+            let (mut values, out) = (F::values(lanes, block), out.as_chunks_mut::<WIDTH>().0);
+            if F::SCALED {
+                let scale = lanes.splat(lanes.half(*at(block, 0)));
+                values = [lanes.mul(scale, values[0]), lanes.mul(scale, values[1])];
             }
+            lanes.store(values[0], &mut out[0]);
+            lanes.store(values[1], &mut out[1]);
         }
     }
 }
@@ -144,12 +146,12 @@ impl<F: IntegerFormat> Kernel for DecodeIntegers<'_, F> {
             let scales = F::scales(lanes, block);
             let factor = lanes.splat(scales.factor);
             for (unit, out) in out.iter_mut().enumerate() {
-                let levels = F::levels(lanes, book, block, unit);
-                let w = lanes.word_floats(scaled::<L, F>(lanes, levels, &scales.pairs, unit));
+                let w = scaled::<L, F>(lanes, book, block, &scales.pairs, unit);
+                let w = lanes.word_floats(w);
                 for (half, out) in out.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
                     let mut value = lanes.mul(factor, w[half]);
                     if F::MINIMA {
-                        let minimum = f32::from(scales.minima[2 * unit + half]);
+                        let minimum = f32::from(scales.minima[unit + 8 * half]);
                         value = lanes.sub(value, lanes.splat(scales.minima_factor * minimum));
                     }
                     lanes.store(value, out);

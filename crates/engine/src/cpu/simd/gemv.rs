@@ -7,16 +7,14 @@ use rullama_gguf::{DType, quant::dequantize};
 
 use super::{
     Kernel,
-    formats::{Format, with_format},
-    integer::{Digits, IntegerRow, digits},
+    formats::{Format, at, with_format},
+    integer::{Fixed, IntegerDots, Prepare},
     integer_format::{IntegerFormat, with_integer_format},
     lanes::{Lanes, Tile},
     run,
     vector::{dot, halves},
 };
 
-/// Columns that are multiplied with a decoded unit at a time.
-const TOGETHER: usize = 4;
 /// Units that are multiplied in one step.
 const GROUP: usize = 8;
 
@@ -25,88 +23,144 @@ const GROUP: usize = 8;
 pub(crate) struct Column<'a> {
     x: &'a [f32],
     /// For formats that are multiplied in integers.
-    digits: Vec<Digits>,
+    pub(super) fixed: Fixed,
 }
 
 impl<'a> Column<'a> {
     /// Prepares a column for weights of a format.
     pub(crate) fn new(dtype: DType, x: &'a [f32]) -> Self {
-        let is_integer = with_integer_format!(dtype, F => F::BYTES > 0, false);
-        Self { x, digits: if is_integer { digits(x) } else { Vec::new() } }
+        let fixed = with_integer_format!(dtype, F => {
+            run(Prepare { x, in_bytes: F::BYTE_LEVELS.is_some() })
+        }, Fixed::default());
+        Self { x, fixed }
     }
 }
 
-/// `out[c] = row · columns[c]`, the same bits for any number of columns. `decoded` is scratch memory for formats without a kernel.
+/// `out[r][c] = rows[r] · columns[c]`, the same bits for any number of rows and columns. `decoded` is scratch memory for formats without a
+/// kernel.
 pub(crate) fn gemv(
     dtype: DType,
-    row: &[u8],
+    rows: &[&[u8]],
     columns: &[Column<'_>],
     decoded: &mut Vec<f32>,
     out: &mut [f32],
 ) {
     let Some(first) = columns.first() else { return };
-    let width = first.x.len();
-    if with_kernel(dtype, row, columns, out) {
+    if with_kernel(dtype, rows, columns, out) {
         return;
     }
-    decoded.resize(width, 0.0);
-    dequantize(dtype, row, decoded).expect("the plan checked type and length");
-    for (out, column) in out.iter_mut().zip(columns) {
-        *out = dot(decoded, column.x);
+    decoded.resize(first.x.len(), 0.0);
+    for (row, out) in rows.iter().zip(out.chunks_mut(columns.len())) {
+        dequantize(dtype, row, decoded).expect("the plan checked type and length");
+        for (out, column) in out.iter_mut().zip(columns) {
+            *out = dot(decoded, column.x);
+        }
     }
 }
 
 /// [`gemv`] by the kernel of a format; false if it has none for this width.
-fn with_kernel(dtype: DType, row: &[u8], columns: &[Column<'_>], out: &mut [f32]) -> bool {
+fn with_kernel(dtype: DType, rows: &[&[u8]], columns: &[Column<'_>], out: &mut [f32]) -> bool {
     let width = columns.first().map_or(0, |column| column.x.len());
     with_integer_format!(dtype, F => {
-        for (columns, out) in columns.chunks(TOGETHER).zip(out.chunks_mut(TOGETHER)) {
-            let mut digits: [&[Digits]; TOGETHER] = [&[]; TOGETHER];
-            digits.iter_mut().zip(columns).for_each(|(digits, column)| *digits = &column.digits);
-            let columns = &digits[..columns.len()];
-            run(IntegerRow::<F> { row, columns, out, format: PhantomData });
-        }
+        run(Rows::<IntegerDots<F>> { rows, columns, out, dots: PhantomData });
         return true;
     }, {});
     with_format!(dtype, F => {
         if width.is_multiple_of(32) {
-            run(Row::<F> { row, columns, out, format: PhantomData });
+            run(Rows::<UnitDots<F>> { rows, columns, out, dots: PhantomData });
             return true;
         }
     }, {});
     false
 }
 
-pub(super) struct Row<'a, F> {
-    pub(super) row: &'a [u8],
-    pub(super) columns: &'a [Column<'a>],
-    pub(super) out: &'a mut [f32],
-    pub(super) format: PhantomData<F>,
+/// How far ahead weights are prefetched: to the same place in the rows that come next. Hardware prefetchers stop at pages of 4 KiB, of which
+/// a row has only one or two.
+#[inline(always)]
+pub(super) fn ahead(rows: &[&[u8]]) -> usize {
+    /// What is read while memory answers.
+    const LEAST: usize = 2048;
+    let bytes = (rows.len() * rows[0].len()).max(1);
+    bytes * LEAST.div_ceil(bytes)
 }
 
-impl<F: Format> Kernel for Row<'_, F> {
+/// How rows of a format are multiplied with columns.
+pub(super) trait Dots {
+    /// Whether the kernel for several rows is compiled, which takes long: for the formats most models have.
+    const SEVERAL_ROWS: bool;
+    /// Whether the sums of two rows and a column fit into sixteen registers.
+    #[inline(always)]
+    fn two_rows<L: Lanes>(_: L) -> bool {
+        false
+    }
+    /// The dot products of rows and columns. The sums of each are independent, so that their number does not change a bit.
+    fn dots<L: Lanes, const R: usize, const C: usize>(
+        lanes: L,
+        rows: &[&[u8]; R],
+        columns: &[Column<'_>; C],
+    ) -> [[f32; C]; R];
+}
+
+/// `out[r][c] = rows[r] · columns[c]`
+#[derive(Debug)]
+pub(super) struct Rows<'a, D> {
+    pub(super) rows: &'a [&'a [u8]],
+    pub(super) columns: &'a [Column<'a>],
+    pub(super) out: &'a mut [f32],
+    pub(super) dots: PhantomData<D>,
+}
+
+impl<D: Dots> Kernel for Rows<'_, D> {
     type Output = ();
 
+    /// Several rows share what is loaded of a column alone, and several columns what is decoded of a row.
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) {
+    fn run<L: Lanes>(mut self, lanes: L) {
+        let one_column = self.columns.len() == 1;
         match L::TILE {
-            Tile::Large | Tile::Medium => self.all::<L, TOGETHER>(lanes),
-            Tile::Small => self.all::<L, 1>(lanes),
+            Tile::Large if one_column && D::SEVERAL_ROWS => self.all::<L, 4, 1>(lanes),
+            Tile::Large => self.all::<L, 1, 4>(lanes),
+            Tile::Medium if one_column && D::two_rows(lanes) => self.all::<L, 2, 1>(lanes),
+            Tile::Medium => self.all::<L, 1, 2>(lanes),
+            Tile::Small => self.all::<L, 1, 1>(lanes),
         }
     }
 }
 
-impl<F: Format> Row<'_, F> {
-    /// `C` columns at a time.
+impl<D: Dots> Rows<'_, D> {
+    /// `R` rows and `C` columns at a time.
     #[inline(always)]
-    fn all<L: Lanes, const C: usize>(self, lanes: L) {
-        let (columns, rest) = self.columns.as_chunks::<C>();
-        let (out, out_rest) = self.out.as_chunks_mut::<C>();
-        for (out, columns) in out.iter_mut().zip(columns) {
-            *out = row_dots::<L, F, C>(lanes, self.row, columns);
+    fn all<L: Lanes, const R: usize, const C: usize>(&mut self, lanes: L) {
+        let (rows, rest) = self.rows.as_chunks::<R>();
+        for (i, rows) in rows.iter().enumerate() {
+            self.with_columns::<L, R, C>(lanes, R * i, rows);
         }
-        for (out, columns) in out_rest.iter_mut().zip(rest.as_chunks::<1>().0) {
-            [*out] = row_dots::<L, F, 1>(lanes, self.row, columns);
+        for (i, row) in rest.iter().enumerate() {
+            self.with_columns::<L, 1, C>(lanes, R * rows.len() + i, &[*row]);
+        }
+    }
+
+    /// Rows from `first` on with all columns.
+    #[inline(always)]
+    fn with_columns<L: Lanes, const R: usize, const C: usize>(
+        &mut self,
+        lanes: L,
+        first: usize,
+        rows: &[&[u8]; R],
+    ) {
+        let out = &mut self.out[first * self.columns.len()..];
+        let (columns, rest) = self.columns.as_chunks::<C>();
+        for (i, columns) in columns.iter().enumerate() {
+            let dots = D::dots::<L, R, C>(lanes, rows, columns);
+            for (dots, out) in dots.iter().zip(out.chunks_mut(self.columns.len())) {
+                out[C * i..][..C].copy_from_slice(dots);
+            }
+        }
+        for (i, column) in rest.as_chunks::<1>().0.iter().enumerate() {
+            let dots = D::dots::<L, R, 1>(lanes, rows, column);
+            for (dots, out) in dots.iter().zip(out.chunks_mut(self.columns.len())) {
+                out[C * columns.len() + i] = dots[0];
+            }
         }
     }
 }
@@ -126,60 +180,83 @@ macro_rules! for_units {
 }
 pub(super) use for_units;
 
-/// The sums of each column are independent, so that their number does not change a bit.
-#[inline(always)]
-fn row_dots<L: Lanes, F: Format, const C: usize>(
-    lanes: L,
-    row: &[u8],
-    columns: &[Column<'_>; C],
-) -> [f32; C] {
-    let mut sums = [[lanes.splat(0.0); 2]; C];
-    let groups = row.chunks_exact(GROUP * F::BYTES);
-    let rest = groups.remainder();
-    let mut x: [&[[f32; 32]]; C] = [&[]; C];
-    for (x, column) in x.iter_mut().zip(columns) {
-        *x = column.x.as_chunks().0;
-    }
-    for (index, group) in groups.enumerate() {
-        let mut group_x = [&[[0.0; 32]; GROUP]; C];
-        for (group_x, x) in group_x.iter_mut().zip(&x) {
-            *group_x = x[index * GROUP..].first_chunk().expect("as many units as the row has");
+/// Dot products of a [`Format`].
+#[derive(Debug)]
+pub(super) struct UnitDots<F>(PhantomData<F>);
+
+impl<F: Format> Dots for UnitDots<F> {
+    const SEVERAL_ROWS: bool = true;
+
+    #[inline(always)]
+    fn dots<L: Lanes, const R: usize, const C: usize>(
+        lanes: L,
+        rows: &[&[u8]; R],
+        columns: &[Column<'_>; C],
+    ) -> [[f32; C]; R] {
+        let mut sums = [[[lanes.splat(0.0); 2]; C]; R];
+        let mut x: [&[[f32; 32]]; C] = [&[]; C];
+        for (x, column) in x.iter_mut().zip(columns) {
+            *x = column.x.as_chunks().0;
         }
-        lanes.prefetch_after(group);
-        for_units!(UNIT => {
-            let block = &group[UNIT * F::BYTES..][..F::BYTES];
-            let (scale, w) = (F::scale(lanes, block), F::values(lanes, block));
-            for c in 0..C {
-                let x = halves(lanes, &group_x[c][UNIT]);
-                sums[c] = add_unit(lanes, scale, w, x, sums[c]);
+        let (units, ahead, mut rest) = (rows[0].len() / F::BYTES, ahead(rows), *rows);
+        for index in 0..units / GROUP {
+            let (mut groups, mut scales) = ([&[][..]; R], [[1.0; GROUP]; R]);
+            for r in 0..R {
+                (groups[r], rest[r]) = rest[r].split_at(GROUP * F::BYTES);
+                lanes.prefetch_after(groups[r], ahead);
+                if F::SCALED {
+                    scales[r] = lanes.strided_halves(groups[r], F::BYTES);
+                }
             }
-        });
-    }
-    let done = row.len() / (GROUP * F::BYTES) * GROUP;
-    for (unit, block) in rest.chunks_exact(F::BYTES).enumerate() {
-        let (scale, w) = (F::scale(lanes, block), F::values(lanes, block));
-        for c in 0..C {
-            let x = halves(lanes, &x[c][done + unit]);
-            sums[c] = add_unit(lanes, scale, w, x, sums[c]);
+            let scales = lanes.in_memory(&scales);
+            let mut group_x = [&[[0.0; 32]; GROUP]; C];
+            for (group_x, x) in group_x.iter_mut().zip(&x) {
+                *group_x = at(x, index * GROUP);
+            }
+            for_units!(UNIT => {
+                for r in 0..R {
+                    let w = F::values(lanes, &groups[r][UNIT * F::BYTES..][..F::BYTES]);
+                    for c in 0..C {
+                        let x = halves(lanes, &group_x[c][UNIT]);
+                        sums[r][c] = add_unit::<L, F>(lanes, (w, scales[r][UNIT]), x, UNIT, sums[r][c]);
+                    }
+                }
+            });
         }
+        for unit in units / GROUP * GROUP..units {
+            for r in 0..R {
+                let (block, after) = rest[r].split_at(F::BYTES);
+                rest[r] = after;
+                let w = F::values(lanes, block);
+                let scale = if F::SCALED { lanes.half(*at(block, 0)) } else { 1.0 };
+                for c in 0..C {
+                    let x = halves(lanes, &x[c][unit]);
+                    sums[r][c] = add_unit::<L, F>(lanes, (w, scale), x, unit, sums[r][c]);
+                }
+            }
+        }
+        let mut out = [[0.0; C]; R];
+        for r in 0..R {
+            for c in 0..C {
+                out[r][c] = lanes.sum(lanes.add(sums[r][c][0], sums[r][c][1]));
+            }
+        }
+        out
     }
-    let mut out = [0.0; C];
-    for c in 0..C {
-        out[c] = lanes.sum(lanes.add(sums[c][0], sums[c][1]));
-    }
-    out
 }
 
+/// Adds the products of a unit.
 #[inline(always)]
-fn add_unit<L: Lanes>(
+fn add_unit<L: Lanes, F: Format>(
     lanes: L,
-    scale: Option<f32>,
-    w: [L::Floats; 2],
+    (w, scale): ([L::Floats; 2], f32),
     x: [L::Floats; 2],
-    sums: [L::Floats; 2],
+    unit: usize,
+    mut sums: [L::Floats; 2],
 ) -> [L::Floats; 2] {
-    match scale {
-        None => [lanes.fma(w[0], x[0], sums[0]), lanes.fma(w[1], x[1], sums[1])],
-        Some(scale) => lanes.add_scaled_unit(scale, w, x, sums),
+    match F::SCALED {
+        true => sums[unit % 2] = lanes.add_scaled_unit(scale, w, x, sums[unit % 2]),
+        false => sums = [lanes.fma(w[0], x[0], sums[0]), lanes.fma(w[1], x[1], sums[1])],
     }
+    sums
 }

@@ -6,38 +6,52 @@ use super::lanes::{Lanes, WIDTH};
 pub(super) trait IntegerFormat {
     /// Bytes of a block.
     const BYTES: usize;
-    /// Whether each half of a unit (32 weights) has its own scale.
-    const HALF_SCALES: bool;
     /// Whether half units have a minimum that is subtracted.
     const MINIMA: bool = false;
     /// Whether the loop over units is unrolled, which takes the compiler long: for the formats most models have.
     const UNROLLED: bool = false;
+    /// Its levels, if kernels in bytes can multiply them.
+    const BYTE_LEVELS: Option<ByteLevels> = None;
+    /// A pair of equal words per scale: eight, or sixteen if each half of a unit (32 weights) has its own scale.
+    type Pairs: AsRef<[i32]> + Copy;
     /// What indices in a block refer to.
     type Book: Copy;
     /// Its code book, to be fetched once per row.
     fn book() -> Self::Book;
     /// The scales of a block.
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales;
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs>;
     /// The levels of a unit.
     fn levels<L: Lanes>(lanes: L, book: Self::Book, block: &[u8], unit: usize) -> L::Words;
 }
 
+/// Where a block has its levels, as unsigned numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ByteLevels {
+    /// Four bits, 32 bytes for two units each, the first in the low nibbles.
+    Four { nibbles: usize },
+    /// And a fifth one in 32 bytes with a bit for each unit.
+    Five { nibbles: usize, bits: usize },
+    /// Six bits, less 32: nibbles of four units in 64 bytes each, the first two in the low ones, and two bits of each in 32 bytes.
+    Six { nibbles: usize, bits: usize },
+}
+
 /// The scales of a block of an [`IntegerFormat`].
-pub(super) struct IntegerScales {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct IntegerScales<Pairs> {
     /// The factor of all scales.
     pub(super) factor: f32,
-    /// Of each half unit, or of each unit (then only the first eight), a pair of equal words.
-    pub(super) pairs: [i32; WIDTH],
+    /// The scales.
+    pub(super) pairs: Pairs,
     /// The factor of all minima.
     pub(super) minima_factor: f32,
-    /// The minima of the half units.
+    /// The minima of the first halves of units, then of the second ones.
     pub(super) minima: [u8; WIDTH],
 }
 
-impl IntegerScales {
+impl<Pairs> IntegerScales<Pairs> {
     /// Scales without minima.
     #[inline(always)]
-    pub(super) fn new(factor: f32, pairs: [i32; WIDTH]) -> Self {
+    pub(super) fn new(factor: f32, pairs: Pairs) -> Self {
         Self { factor, pairs, minima_factor: 0.0, minima: [0; WIDTH] }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     formats::{at, word},
-    integer_format::{IntegerFormat, IntegerScales, pair},
+    integer_format::{ByteLevels, IntegerFormat, IntegerScales, pair},
     lanes::{Lanes, WIDTH},
 };
 
@@ -18,25 +18,32 @@ fn bytes_of(words: [u32; 4]) -> [u8; WIDTH] {
 
 const TWO: u32 = 0x0303_0303;
 const FOUR: u32 = 0x0f0f_0f0f;
-const SIX: u32 = 0x3f3f_3f3f;
 
-/// The scales and minima of Q4_K and Q5_K.
+/// The scales and minima of Q4_K and Q5_K, eight bytes each, put together in registers: bytes that were stored one by one would have to reach the
+/// cache before they could be loaded as a vector.
 #[inline(always)]
-fn scales_and_minima<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
-    let words = [word(block, 4), word(block, 8), word(block, 12)];
-    let packed = bytes_of([
-        words[0] & SIX,
-        words[2] & FOUR | (words[0] >> 6 & TWO) << 4,
-        words[1] & SIX,
-        words[2] >> 4 & FOUR | (words[1] >> 6 & TWO) << 4,
-    ]);
-    let (mut pairs, mut minima) = ([0; WIDTH], [0; WIDTH]);
-    pairs[..8].copy_from_slice(&lanes.pairs(*at(&packed, 0)));
-    for (i, minimum) in minima.iter_mut().enumerate() {
-        *minimum = packed[8 + i / 2];
-    }
-    let (factor, minima_factor) = (lanes.half(*at(block, 0)), lanes.half(*at(block, 2)));
-    IntegerScales { factor, pairs, minima_factor, minima }
+fn scales_and_minima<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<[i32; 8]> {
+    const FOUR: u64 = 0x0f0f_0f0f_0f0f_0f0f;
+    const SIX: u64 = 0x3f3f_3f3f_3f3f_3f3f;
+    const LOW: u64 = 0xffff_ffff;
+    // The low halves have scales, the high ones minima.
+    let first = u64::from_le_bytes(*at(block, 4));
+    let nibbles = u64::from(word(block, 12));
+    let second = (nibbles | nibbles << 28) & FOUR | (first >> 6 << 4) & (SIX ^ FOUR);
+    let first = first & SIX;
+    let scales = first & LOW | second << 32;
+    let minima = first >> 32 | second & !LOW;
+    let [factor, minima_factor] = lanes.two_halves(*at(block, 0));
+    IntegerScales { factor, pairs: lanes.pairs(scales), minima_factor, minima: twice(minima) }
+}
+
+/// Eight bytes twice.
+#[inline(always)]
+fn twice(bytes: u64) -> [u8; WIDTH] {
+    let mut out = [0; WIDTH];
+    out[..8].copy_from_slice(&bytes.to_le_bytes());
+    out[8..].copy_from_slice(&bytes.to_le_bytes());
+    out
 }
 
 /// Bit pairs in 32 bytes per 128 weights from `from` on: the lower bits of a unit.
@@ -51,21 +58,21 @@ pub(super) struct Q2K;
 
 impl IntegerFormat for Q2K {
     const BYTES: usize = 84;
-    const HALF_SCALES: bool = true;
     const MINIMA: bool = true;
+    type Pairs = [i32; WIDTH];
     type Book = ();
 
     #[inline(always)]
     fn book() {}
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
-        let both = at::<WIDTH>(block, 0);
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
+        let both = at::<_, WIDTH>(block, 0);
         IntegerScales {
             factor: lanes.half(*at(block, 80)),
             pairs: both.map(|byte| pair((byte & 15).into())),
             minima_factor: lanes.half(*at(block, 82)),
-            minima: both.map(|byte| byte >> 4),
+            minima: std::array::from_fn(|i| both[2 * (i % 8) + i / 8] >> 4),
         }
     }
 
@@ -80,14 +87,14 @@ pub(super) struct Q3K;
 
 impl IntegerFormat for Q3K {
     const BYTES: usize = 110;
-    const HALF_SCALES: bool = true;
+    type Pairs = [i32; WIDTH];
     type Book = ();
 
     #[inline(always)]
     fn book() {}
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
         let (first, second, high) = (word(block, 96), word(block, 100), word(block, 104));
         let packed = bytes_of([
             first & FOUR | (high & TWO) << 4,
@@ -112,16 +119,17 @@ pub(super) struct Q4K;
 
 impl IntegerFormat for Q4K {
     const BYTES: usize = 144;
-    const HALF_SCALES: bool = false;
     const MINIMA: bool = true;
     const UNROLLED: bool = true;
+    const BYTE_LEVELS: Option<ByteLevels> = Some(ByteLevels::Four { nibbles: 16 });
+    type Pairs = [i32; 8];
     type Book = ();
 
     #[inline(always)]
     fn book() {}
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
         scales_and_minima(lanes, block)
     }
 
@@ -137,25 +145,24 @@ pub(super) struct Q5K;
 
 impl IntegerFormat for Q5K {
     const BYTES: usize = 176;
-    const HALF_SCALES: bool = false;
     const MINIMA: bool = true;
     const UNROLLED: bool = true;
+    const BYTE_LEVELS: Option<ByteLevels> = Some(ByteLevels::Five { nibbles: 48, bits: 16 });
+    type Pairs = [i32; 8];
     type Book = ();
 
     #[inline(always)]
     fn book() {}
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
         scales_and_minima(lanes, block)
     }
 
     #[inline(always)]
     fn levels<L: Lanes>(lanes: L, (): (), block: &[u8], unit: usize) -> L::Words {
-        let nibbles = lanes.bytes(at(block, 48 + 32 * (unit / 2)));
-        let low = lanes.shift(nibbles, if unit.is_multiple_of(2) { 0 } else { -4 }, 15);
-        let fifth = lanes.shift(lanes.bytes(at(block, 16)), 4 - unit as i32, 16);
-        lanes.signed_words(lanes.or(low, fifth))
+        let nibbles = (at(block, 48 + 32 * (unit / 2)), unit % 2 == 1);
+        lanes.levels(nibbles, (at(block, 16), 4 - unit as i32, 16), 0)
     }
 }
 
@@ -164,25 +171,24 @@ pub(super) struct Q6K;
 
 impl IntegerFormat for Q6K {
     const BYTES: usize = 210;
-    const HALF_SCALES: bool = true;
     const UNROLLED: bool = true;
+    const BYTE_LEVELS: Option<ByteLevels> = Some(ByteLevels::Six { nibbles: 0, bits: 128 });
+    type Pairs = [i32; WIDTH];
     type Book = ();
 
     #[inline(always)]
     fn book() {}
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
-        let pairs = at::<WIDTH>(block, 192).map(|scale| pair(scale.cast_signed().into()));
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
+        let pairs = at::<_, WIDTH>(block, 192).map(|scale| pair(scale.cast_signed().into()));
         IntegerScales::new(lanes.half(*at(block, 208)), pairs)
     }
 
     #[inline(always)]
     fn levels<L: Lanes>(lanes: L, (): (), block: &[u8], unit: usize) -> L::Words {
         let (n, group) = (unit / 4, unit % 4);
-        let low = lanes.bytes(at(block, 64 * n + 32 * (group % 2)));
-        let low = lanes.shift(low, if group < 2 { 0 } else { -4 }, 15);
-        let high = lanes.shift(lanes.bytes(at(block, 128 + 32 * n)), 4 - 2 * group as i32, 48);
-        lanes.signed_words(lanes.minus(lanes.or(low, high), 32))
+        let nibbles = (at(block, 64 * n + 32 * (group % 2)), group >= 2);
+        lanes.levels(nibbles, (at(block, 128 + 32 * n), 4 - 2 * group as i32, 48), 32)
     }
 }

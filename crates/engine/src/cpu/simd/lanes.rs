@@ -1,17 +1,19 @@
 //! What the kernels need of a processor: 16 floats and 32 bytes at a time.
 
+use super::bytes::{ByteLanes, NoBytes};
+
 /// Floats of one vector.
 pub(crate) const WIDTH: usize = 16;
 
-/// How many sums there are registers for: a tile of a GEMM, and the columns of a GEMV that share a decoded unit.
+/// How many sums there are registers for: a tile of a GEMM, and the rows or columns that a GEMV multiplies at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "no target has all the levels")]
 pub(crate) enum Tile {
-    /// 2 rows and 16 columns; a GEMV has one column.
+    /// 2 rows and 16 columns; one row and one column.
     Small,
-    /// 4 rows and 16 columns; two or four columns.
+    /// 4 rows and 16 columns; two columns, or two rows in bytes.
     Medium,
-    /// 8 rows and 32 columns; four columns, or two sums of one.
+    /// 8 rows and 32 columns; four columns, or four rows.
     Large,
 }
 
@@ -27,8 +29,15 @@ pub(crate) trait Lanes: Copy {
     type Words: Copy;
     /// 16 integers of 32 bits.
     type Ints: Copy;
+    /// What multiplies bytes.
+    type ByBytes: ByteLanes;
     /// The sums that there are registers for.
     const TILE: Tile;
+    /// What multiplies bytes, if that takes fewer instructions than to multiply words.
+    #[inline(always)]
+    fn by_bytes(self) -> Option<Self::ByBytes> {
+        None
+    }
 
     /// The same float in all lanes.
     fn splat(self, x: f32) -> Self::Floats;
@@ -52,13 +61,10 @@ pub(crate) trait Lanes: Copy {
         scale: f32,
         w: [Self::Floats; 2],
         x: [Self::Floats; 2],
-        sums: [Self::Floats; 2],
-    ) -> [Self::Floats; 2] {
-        let scale = self.splat(scale);
-        [
-            self.fma(scale, self.mul(w[0], x[0]), sums[0]),
-            self.fma(scale, self.mul(w[1], x[1]), sums[1]),
-        ]
+        sums: Self::Floats,
+    ) -> Self::Floats {
+        let dots = self.fma(w[1], x[1], self.mul(w[0], x[0]));
+        self.fma(self.splat(scale), dots, sums)
     }
 
     /// Unsigned bytes as floats.
@@ -71,6 +77,20 @@ pub(crate) trait Lanes: Copy {
     fn brain_floats(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats;
     /// One F16.
     fn half(self, bytes: [u8; 2]) -> f32;
+    /// The F16 at the beginning of each of eight blocks.
+    #[inline(always)]
+    fn strided_halves(self, blocks: &[u8], bytes: usize) -> [f32; 8] {
+        let mut halves = [0.0; 8];
+        for (half, block) in halves.iter_mut().zip(blocks.chunks_exact(bytes)) {
+            *half = self.half([block[0], block[1]]);
+        }
+        halves
+    }
+    /// Two F16.
+    #[inline(always)]
+    fn two_halves(self, [a, b, c, d]: [u8; 4]) -> [f32; 2] {
+        [self.half([a, b]), self.half([c, d])]
+    }
 
     /// 32 bytes from memory.
     fn bytes(self, bytes: &[u8; 32]) -> Self::Bytes;
@@ -108,10 +128,27 @@ pub(crate) trait Lanes: Copy {
     fn low_nibbles(self, a: Self::Words) -> Self::Words;
     /// `word >> 4`, of words that are not negative.
     fn high_nibbles(self, a: Self::Words) -> Self::Words;
-    /// Bytes as pairs of equal words.
+    /// The low or high nibbles of 32 bytes with more bits above them, which `by` and `mask` take from other bytes as [`Lanes::shift`] does, less
+    /// a constant.
     #[inline(always)]
-    fn pairs(self, bytes: [u8; 8]) -> [i32; 8] {
-        bytes.map(|byte| i32::from(byte) * 0x1_0001)
+    fn levels(
+        self,
+        (nibbles, high): (&[u8; 32], bool),
+        (bits, by, mask): (&[u8; 32], i32, u8),
+        less: u8,
+    ) -> Self::Words {
+        let low = self.shift(self.bytes(nibbles), if high { -4 } else { 0 }, 15);
+        let all = self.or(low, self.shift(self.bytes(bits), by, mask));
+        self.signed_words(self.minus(all, less))
+    }
+    /// Eight bytes as pairs of equal words.
+    #[inline(always)]
+    fn pairs(self, bytes: u64) -> [i32; 8] {
+        let mut pairs = [0; 8];
+        for (pair, byte) in pairs.iter_mut().zip(bytes.to_le_bytes()) {
+            *pair = i32::from(byte) * 0x1_0001;
+        }
+        pairs
     }
     /// Multiplies words with a scale, a pair of equal words, modulo 2¹⁶.
     fn scale_words(self, a: Self::Words, scale: i32) -> Self::Words;
@@ -123,6 +160,11 @@ pub(crate) trait Lanes: Copy {
     fn zero_ints(self) -> Self::Ints;
     /// `a + b`, wrapping.
     fn add_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// The sums of the products of two words each.
+    #[inline(always)]
+    fn multiply_words(self, a: Self::Words, b: Self::Words) -> Self::Ints {
+        self.dot_words(a, b, self.zero_ints())
+    }
     /// Adds the products of two words each to every lane, wrapping; which two they are is the level's choice.
     fn dot_words(self, a: Self::Words, b: Self::Words, sums: Self::Ints) -> Self::Ints;
     /// Floats below 2³¹ in magnitude as integers, rounded to nearest, ties to even.
@@ -130,9 +172,15 @@ pub(crate) trait Lanes: Copy {
     /// Integers as floats, rounded to nearest.
     fn floats(self, a: Self::Ints) -> Self::Floats;
 
-    /// Prefetches weights some blocks after these, which may be past the end of their slice.
+    /// The same value, of which the compiler knows no more than that it is in memory.
     #[inline(always)]
-    fn prefetch_after(self, _: &[u8]) {}
+    fn in_memory<T>(self, value: &T) -> &T {
+        value
+    }
+
+    /// Prefetches as many bytes as these, some distance after them, which may be past the end of their slice.
+    #[inline(always)]
+    fn prefetch_after(self, _: &[u8], _distance: usize) {}
 
     /// The sum of all lanes, in one order on every level.
     #[inline(always)]
@@ -169,6 +217,7 @@ impl Lanes for Plain {
     type Bytes = [u8; 32];
     type Words = [i16; 32];
     type Ints = [i32; WIDTH];
+    type ByBytes = NoBytes;
     const TILE: Tile = Tile::Medium;
 
     #[inline(always)]

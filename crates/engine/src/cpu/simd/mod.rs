@@ -2,6 +2,7 @@
 //! the best one is chosen at run time (decision 0016).
 
 mod activation;
+mod bytes;
 #[cfg(any(test, not(target_arch = "wasm32")))]
 mod code_books;
 #[cfg(all(target_arch = "wasm32", not(test)))]
@@ -24,7 +25,7 @@ mod wasm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub(crate) use activation::{gelu_mul, silu_mul};
+pub(crate) use activation::{gelu_mul, silu_mul, softcap};
 pub(crate) use gemm::{BLOCK_ROWS, GemmScratch, Panels, gemm};
 pub(crate) use gemv::{Column, gemv};
 pub(crate) use lanes::Lanes;

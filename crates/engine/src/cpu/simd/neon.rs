@@ -9,7 +9,10 @@ use std::arch::aarch64::*;
 
 use bytemuck::cast;
 
-use super::lanes::{Lanes, Plain, Tile, WIDTH};
+use super::{
+    bytes::NoBytes,
+    lanes::{Lanes, Plain, Tile, WIDTH},
+};
 
 /// Vectors of 128 bits, several side by side.
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +80,7 @@ impl Lanes for Neon {
     type Bytes = [uint8x16_t; 2];
     type Words = [int16x8_t; 4];
     type Ints = [int32x4_t; 4];
+    type ByBytes = NoBytes;
     const TILE: Tile = Tile::Medium;
 
     #[inline(always)]

@@ -12,14 +12,14 @@ pub(super) struct Tq2;
 
 impl IntegerFormat for Tq2 {
     const BYTES: usize = 66;
-    const HALF_SCALES: bool = false;
+    type Pairs = [i32; 8];
     type Book = ();
 
     #[inline(always)]
     fn book() {}
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
         IntegerScales::new(lanes.half(*at(block, 64)), unit_pairs(|_| 1))
     }
 
@@ -35,14 +35,14 @@ pub(super) struct Tq1;
 
 impl IntegerFormat for Tq1 {
     const BYTES: usize = 54;
-    const HALF_SCALES: bool = false;
+    type Pairs = [i32; 8];
     type Book = ();
 
     #[inline(always)]
     fn book() {}
 
     #[inline(always)]
-    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales {
+    fn scales<L: Lanes>(lanes: L, block: &[u8]) -> IntegerScales<Self::Pairs> {
         IntegerScales::new(lanes.half(*at(block, 52)), unit_pairs(|_| 1))
     }
 

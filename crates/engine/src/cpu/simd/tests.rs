@@ -13,9 +13,9 @@ use super::{
     gemm,
     gemm::{DEPTH, Decode, DecodeIntegers, Tiles},
     gemv,
-    gemv::Row,
-    integer::{Digits, IntegerRow, Split},
-    integer_format::with_integer_format,
+    gemv::{Rows, UnitDots},
+    integer::{IntegerDots, Prepare},
+    integer_format::{IntegerFormat, with_integer_format},
 };
 
 const FORMATS: [DType; 23] = [
@@ -132,15 +132,19 @@ fn rows_times_a_few_columns_equal_the_definition() {
             let x: Vec<Vec<f32>> = (0..7).map(|seed| noise(width, 2 + seed)).collect();
             let columns: Vec<_> = x.iter().map(|x| Column::new(dtype, x)).collect();
             let mut out = [f32::NAN; 7];
-            gemv(dtype, &row, &columns, &mut Vec::new(), &mut out);
+            gemv(dtype, &[&row], &columns, &mut Vec::new(), &mut out);
             for (got, x) in out.iter().zip(&x) {
                 check(dtype, *got, &w, x);
             }
-            // Batch-invariance: a column alone gives the same bits.
+            // Batch-invariance: a column alone, with one or several rows, gives the same bits.
             for (column, together) in columns.chunks(1).zip(out) {
-                let mut alone = [f32::NAN];
-                gemv(dtype, &row, column, &mut Vec::new(), &mut alone);
-                assert_eq!(alone[0].to_bits(), together.to_bits(), "{dtype:?} of {width}");
+                for count in [1, 3] {
+                    let (rows, mut alone) = (vec![row.as_slice(); count], vec![f32::NAN; count]);
+                    gemv(dtype, &rows, column, &mut Vec::new(), &mut alone);
+                    for alone in alone {
+                        assert_eq!(alone.to_bits(), together.to_bits(), "{dtype:?} of {width}");
+                    }
+                }
             }
         }
     }
@@ -212,37 +216,44 @@ fn decoded_blocks_equal_those_of_the_format() {
 fn every_level_multiplies_rows_of_every_format() {
     let width = 1536;
     for dtype in FORMATS {
-        let row = row_of(dtype, width);
-        let w = decoded(dtype, &row, width);
+        let bytes = row_of(dtype, 3 * width);
+        let rows: Vec<&[u8]> = bytes.chunks_exact(bytes.len() / 3).collect();
+        let w = decoded(dtype, &bytes, 3 * width);
         let x: Vec<Vec<f32>> = (0..5).map(|seed| noise(width, 2 + seed)).collect();
-        let columns: Vec<_> = x.iter().map(|x| Column::new(dtype, x)).collect();
         for_levels(|level| {
-            let (mut out, row, columns) = ([f32::NAN; 5], &row, &columns);
-            with_integer_format!(dtype, F => {
-                let digits: Vec<Vec<Digits>> = x.iter().map(|x| split_at(level, x)).collect();
-                let columns: Vec<&[Digits]> = digits.iter().map(Vec::as_slice).collect();
-                let columns = &columns;
-                run_at(level, IntegerRow::<F> { row, columns, out: &mut out, format: PhantomData });
-            }, with_format!(dtype, F => {
-                run_at(level, Row::<F> { row, columns, out: &mut out, format: PhantomData });
-            }, return));
-            out.iter().zip(&x).for_each(|(got, x)| check(dtype, *got, &w, x));
+            let columns: Vec<_> = x.iter().map(|x| column_at(level, dtype, x)).collect();
+            for count in [1, 5] {
+                let (rows, columns, mut out) =
+                    (&rows, &columns[..count], vec![f32::NAN; 3 * count]);
+                with_integer_format!(dtype, F => {
+                    let out = &mut out;
+                    run_at(level, Rows::<IntegerDots<F>> { rows, columns, out, dots: PhantomData });
+                }, with_format!(dtype, F => {
+                    let out = &mut out;
+                    run_at(level, Rows::<UnitDots<F>> { rows, columns, out, dots: PhantomData });
+                }, return));
+                for (w, out) in w.chunks(width).zip(out.chunks(count)) {
+                    out.iter().zip(&x).for_each(|(got, x)| check(dtype, *got, w, x));
+                }
+            }
         });
     }
 }
 
-/// The digits of a column at a level.
-fn split_at(level: Level, x: &[f32]) -> Vec<Digits> {
-    x.as_chunks().0.iter().map(|block| run_at(level, Split(block))).collect()
+/// A column, prepared at a level.
+fn column_at(level: Level, dtype: DType, x: &[f32]) -> Column<'_> {
+    let mut column = Column::new(dtype, x);
+    with_integer_format!(dtype, F => {
+        column.fixed = run_at(level, Prepare { x, in_bytes: F::BYTE_LEVELS.is_some() });
+    }, {});
+    column
 }
 
 /// A row of an integer format times a column, at a level.
 fn integer_dot(level: Level, dtype: DType, row: &[u8], x: &[f32]) -> f32 {
-    let digits = split_at(level, x);
-    let (mut out, columns) = ([f32::NAN], [digits.as_slice()]);
+    let (mut out, rows, columns) = ([f32::NAN], &[row], &[column_at(level, dtype, x)]);
     with_integer_format!(dtype, F => {
-        let (columns, out) = (&columns, &mut out);
-        run_at(level, IntegerRow::<F> { row, columns, out, format: PhantomData });
+        run_at(level, Rows::<IntegerDots<F>> { rows, columns, out: &mut out, dots: PhantomData });
     }, panic!("{dtype:?} is not multiplied in integers"));
     out[0]
 }
@@ -256,9 +267,13 @@ fn extreme_row(dtype: DType, byte: u8) -> Vec<u8> {
 
 #[test]
 fn extreme_levels_scales_and_digits_do_not_overflow() {
-    // As fixed-point numbers 2²⁹ + 2¹⁵ and its negative: low digits of -2¹⁵, the largest there are.
-    let low = f32::from_bits(0x3F80_0200);
-    let columns = [vec![low; 512], vec![-low; 512], vec![2.0 - f32::EPSILON; 512], noise(512, 9)];
+    // As fixed-point numbers 2²⁹ + 2¹⁵, and 2²² + 2¹⁵ + 2⁷: low digits of -2¹⁵ or -2⁷, the largest there are. 1.984 is the largest that is not
+    // rounded up to the next power of two for digits of bytes.
+    let (low, low_bytes) = (f32::from_bits(0x3F80_0200), f32::from_bits(0x3F81_0100));
+    let most = f32::from_bits(0x3FFD_FFFF);
+    let same = [low, -low, low_bytes, -low_bytes, most, -most, 2.0 - f32::EPSILON];
+    let columns = same.map(|x| vec![x; 512]).into_iter().chain([noise(512, 9)]);
+    let columns: Vec<Vec<f32>> = columns.collect();
     for dtype in integer_formats() {
         for byte in [0x00, 0xFF, 0x0F, 0xF0, 0x80, 0x7F] {
             let mut row = extreme_row(dtype, byte);

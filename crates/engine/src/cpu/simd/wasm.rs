@@ -5,7 +5,10 @@ use std::arch::wasm32::*;
 
 use bytemuck::cast;
 
-use super::lanes::{Lanes, Plain, Tile, WIDTH};
+use super::{
+    bytes::NoBytes,
+    lanes::{Lanes, Plain, Tile, WIDTH},
+};
 
 /// Vectors of 128 bits, four of them side by side.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +61,7 @@ impl Lanes for Simd128 {
     type Bytes = [v128; 2];
     type Words = [v128; 4];
     type Ints = [v128; 4];
+    type ByBytes = NoBytes;
     const TILE: Tile = Tile::Small;
 
     #[inline(always)]
@@ -102,11 +106,11 @@ impl Lanes for Simd128 {
         scale: f32,
         w: [Self::Floats; 2],
         x: [Self::Floats; 2],
-        mut sums: [Self::Floats; 2],
-    ) -> [Self::Floats; 2] {
+        mut sums: Self::Floats,
+    ) -> Self::Floats {
         let [a, b, c, d] = self.add(self.mul(w[0], x[0]), self.mul(w[1], x[1]));
         let dot = f32x4_add(f32x4_add(a, b), f32x4_add(c, d));
-        sums[0][0] = f32x4_add(sums[0][0], f32x4_mul(f32x4_splat(scale), dot));
+        sums[0] = f32x4_add(sums[0], f32x4_mul(f32x4_splat(scale), dot));
         sums
     }
 

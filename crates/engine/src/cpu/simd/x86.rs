@@ -4,10 +4,15 @@
 //! and `run_vnni`, which are called only after detection of their features; loads and stores go through references to arrays of the vector's size.
 #![expect(unsafe_code, reason = "intrinsics of features that are detected at run time")]
 
-use std::{arch::x86_64::*, sync::LazyLock};
+use std::{
+    arch::{asm, x86_64::*},
+    sync::LazyLock,
+};
 
 use super::{
     Kernel,
+    bytes::NoBytes,
+    formats::at,
     lanes::{Lanes, Plain, Tile, WIDTH},
 };
 
@@ -23,9 +28,6 @@ pub(super) enum Level {
     /// AVX-512 VNNI besides.
     Vnni,
 }
-
-/// How many bytes ahead weights are prefetched: hardware prefetchers stop at pages of 4 KiB, of which a row has only one or two.
-const AHEAD: usize = 1536;
 
 /// Vectors of 256 bits.
 #[derive(Debug, Clone, Copy)]
@@ -89,8 +91,12 @@ macro_rules! bytes_of_256_bits {
 
         #[inline(always)]
         fn half(self, bytes: [u8; 2]) -> f32 {
-            let bits = u16::from_le_bytes(bytes).into();
-            unsafe { _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits))) }
+            let mut bits = u32::from(u16::from_le_bytes(bytes)).cast_signed();
+            unsafe {
+                // Empty: LLVM would insert the half in a register of anything, and so wait for what was to be written there.
+                asm!("/* {0:e} */", inout(reg) bits, options(pure, nomem, nostack, preserves_flags));
+                _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits)))
+            }
         }
 
         #[inline(always)]
@@ -99,9 +105,36 @@ macro_rules! bytes_of_256_bits {
         }
 
         #[inline(always)]
-        fn pairs(self, bytes: [u8; 8]) -> [i32; 8] {
+        fn strided_halves(self, blocks: &[u8], bytes: usize) -> [f32; 8] {
+            let half = |block: usize| u64::from(u16::from_le_bytes(*at(blocks, block * bytes)));
+            let mut words = [0; 2];
+            for (four, word) in words.iter_mut().enumerate() {
+                for i in 0..4 {
+                    *word |= half(4 * four + i) << (16 * i);
+                }
+                // Empty: LLVM would insert the halves in a vector one by one.
+                unsafe { asm!("/* {0} */", inout(reg) *word, options(pure, nomem, nostack, preserves_flags)) };
+            }
+            let mut halves = [0.0; 8];
             unsafe {
-                let all = _mm256_set1_epi64x(i64::from_le_bytes(bytes));
+                let all = _mm_set_epi64x(words[1].cast_signed(), words[0].cast_signed());
+                _mm256_storeu_ps(halves.as_mut_ptr(), _mm256_cvtph_ps(all));
+            }
+            halves
+        }
+
+        #[inline(always)]
+        fn two_halves(self, bytes: [u8; 4]) -> [f32; 2] {
+            unsafe {
+                let both = _mm_cvtph_ps(_mm_cvtsi32_si128(i32::from_le_bytes(bytes)));
+                [_mm_cvtss_f32(both), _mm_cvtss_f32(_mm_movehdup_ps(both))]
+            }
+        }
+
+        #[inline(always)]
+        fn pairs(self, bytes: u64) -> [i32; 8] {
+            unsafe {
+                let all = _mm256_set1_epi64x(bytes.cast_signed());
                 // Of every four bytes, the second and fourth are zero.
                 let index = _mm256_setr_epi8(
                     0, -1, 0, -1, 1, -1, 1, -1, 2, -1, 2, -1, 3, -1, 3, -1, 4, -1, 4, -1, 5, -1, 5,
@@ -115,9 +148,19 @@ macro_rules! bytes_of_256_bits {
         }
 
         #[inline(always)]
-        fn prefetch_after(self, bytes: &[u8]) {
+        fn in_memory<T>(self, value: &T) -> &T {
+            let mut at: *const T = value;
+            // The assembly is empty: the reference is still the same.
+            unsafe {
+                asm!("/* {0} */", inout(reg) at, options(nostack, preserves_flags, readonly));
+                &*at
+            }
+        }
+
+        #[inline(always)]
+        fn prefetch_after(self, bytes: &[u8], distance: usize) {
             for line in (0..bytes.len()).step_by(64) {
-                let at = bytes.as_ptr().wrapping_add(line + AHEAD);
+                let at = bytes.as_ptr().wrapping_add(distance + line);
                 // Prefetching an address that is not mapped does nothing.
                 unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
             }
@@ -182,6 +225,7 @@ macro_rules! bytes_of_256_bits {
     };
 }
 
+mod avx2_bytes;
 mod avx512;
 
 impl Avx2 {
@@ -214,7 +258,13 @@ impl Lanes for Avx2 {
     type Floats = [__m256; 2];
     type Words = [__m256i; 2];
     type Ints = [__m256i; 2];
+    type ByBytes = Self;
     const TILE: Tile = Tile::Medium;
+
+    #[inline(always)]
+    fn by_bytes(self) -> Option<Self> {
+        Some(self)
+    }
 
     bytes_of_256_bits!();
 
@@ -325,10 +375,9 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     fn unsigned_words(self, bytes: &[u8; 32]) -> Self::Words {
-        let half = |bytes: &[u8]| unsafe {
-            _mm256_cvtepu8_epi16(_mm_loadu_si128(bytes[..16].as_ptr().cast()))
-        };
-        [half(bytes), half(&bytes[16..])]
+        let (first, second) = bytes.split_at(16);
+        let half = |bytes: &[u8]| unsafe { unsigned_words(bytes.first_chunk().expect("half")) };
+        [half(first), half(second)]
     }
 
     #[inline(always)]
@@ -339,6 +388,12 @@ impl Lanes for Avx2 {
                 _mm256_cvtepi8_epi16(_mm256_extracti128_si256::<1>(a)),
             ]
         }
+    }
+
+    #[inline(always)]
+    fn multiply_words(self, a: Self::Words, b: Self::Words) -> Self::Ints {
+        let half = |a, b| unsafe { _mm256_madd_epi16(a, b) };
+        [half(a[0], b[0]), half(a[1], b[1])]
     }
 
     #[inline(always)]
@@ -419,6 +474,18 @@ impl Lanes for Avx2 {
     #[inline(always)]
     fn floats(self, a: Self::Ints) -> Self::Floats {
         self.pair(a)
+    }
+}
+
+/// Widened bytes, of which LLVM does not know that: it would mask bytes before, and widen them twice for their low and their high nibbles.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn unsigned_words(bytes: &[u8; 16]) -> __m256i {
+    // SAFETY: reads what the reference refers to; the assembly is empty.
+    unsafe {
+        let mut words = _mm256_cvtepu8_epi16(_mm_loadu_si128(bytes.as_ptr().cast()));
+        asm!("/* {0} */", inout(ymm_reg) words, options(pure, nomem, nostack, preserves_flags));
+        words
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Activation, Elementwise};
 use crate::{
     cpu::{
         CpuCall,
-        simd::{gelu_mul, silu_mul},
+        simd::{gelu_mul, silu_mul, softcap},
     },
     threads::for_pieces,
 };
@@ -30,6 +30,9 @@ pub(super) fn forward(op: &Elementwise, call: &CpuCall<'_>) {
         let first = at(index * piece);
         if let Some((by, gate, up)) = gated(op, &inputs, &first, y.len()) {
             return by.gated(gate, up, y);
+        }
+        if let Elementwise::Softcap { cap } = op {
+            return softcap(*cap, &inputs[0][first.i..][..y.len()], y);
         }
         for (i, y) in y.iter_mut().enumerate() {
             *y = element(op, &inputs, &at(first.i + i));

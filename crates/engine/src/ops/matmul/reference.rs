@@ -12,7 +12,7 @@ use crate::{
 /// Most columns of a GEMV where a GEMM is allowed.
 const GEMV_COLUMNS: usize = 8;
 /// Rows of a GEMV that are one piece of work.
-const GEMV_ROWS: usize = 8;
+const GEMV_ROWS: usize = 16;
 
 /// Columns that are multiplied with the same rows of a weight.
 #[derive(Debug)]
@@ -98,24 +98,23 @@ fn multiply(
     (results, out): (usize, &mut [f32]),
 ) {
     let count = out.len() / results;
+    let mut rows: [&[u8]; BLOCK_ROWS] = [&[]; BLOCK_ROWS];
+    for (r, row) in rows[..count].iter_mut().enumerate() {
+        *row = weight.row_bytes(first + r);
+    }
     let indices = batch.columns.iter().map(|(index, _)| *index).enumerate();
     match columns {
         Prepared::Gemv(columns) => {
             let Scratch { decoded, dots, .. } = scratch;
-            dots.resize(columns.len(), 0.0);
-            for r in 0..count {
-                let row = weight.row_bytes(first + r);
-                gemv(weight.dtype, row, columns, decoded, dots);
-                for (column, index) in indices.clone() {
-                    out[index * count + r] = dots[column];
+            dots.resize(count * columns.len(), 0.0);
+            gemv(weight.dtype, &rows[..count], columns, decoded, dots);
+            for (column, index) in indices {
+                for (r, out) in out[index * count..][..count].iter_mut().enumerate() {
+                    *out = dots[r * columns.len() + column];
                 }
             }
         }
         Prepared::Gemm(panels) => {
-            let mut rows: [&[u8]; BLOCK_ROWS] = [&[]; BLOCK_ROWS];
-            for (r, row) in rows[..count].iter_mut().enumerate() {
-                *row = weight.row_bytes(first + r);
-            }
             gemm(weight.dtype, &rows[..count], panels, &mut scratch.gemm);
             for (column, index) in indices {
                 for (r, out) in out[index * count..][..count].iter_mut().enumerate() {

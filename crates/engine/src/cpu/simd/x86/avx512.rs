@@ -2,12 +2,13 @@
 
 use std::arch::{asm, x86_64::*};
 
-use super::{AHEAD, Avx512, Lanes, Tile, WIDTH, sum_8};
+use super::{Avx512, Lanes, NoBytes, Tile, WIDTH, at, sum_8};
 
 impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     type Floats = __m512;
     type Words = __m512i;
     type Ints = __m512i;
+    type ByBytes = NoBytes;
     const TILE: Tile = Tile::Large;
 
     bytes_of_256_bits!();
@@ -111,14 +112,39 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
         unsafe { _mm512_loadu_si512(x.as_ptr().cast()) }
     }
 
+    /// In words: what is widened serves several units.
+    #[inline(always)]
+    fn levels(
+        self,
+        (nibbles, high): (&[u8; 32], bool),
+        (bits, by, mask): (&[u8; 32], i32, u8),
+        less: u8,
+    ) -> Self::Words {
+        unsafe {
+            let (both, bits) = (unsigned_words(nibbles), unsigned_words(bits));
+            let low = if high { self.high_nibbles(both) } else { self.low_nibbles(both) };
+            let bits = match by {
+                0.. => _mm512_sll_epi16(bits, _mm_cvtsi32_si128(by)),
+                _ => _mm512_srl_epi16(bits, _mm_cvtsi32_si128(-by)),
+            };
+            let bits = _mm512_and_si512(bits, _mm512_set1_epi16(mask.into()));
+            _mm512_sub_epi16(_mm512_or_si512(low, bits), _mm512_set1_epi16(less.into()))
+        }
+    }
+
     #[inline(always)]
     fn unsigned_words(self, bytes: &[u8; 32]) -> Self::Words {
-        unsafe { _mm512_cvtepu8_epi16(self.bytes(bytes)) }
+        unsafe { unsigned_words(bytes) }
     }
 
     #[inline(always)]
     fn signed_words(self, a: Self::Bytes) -> Self::Words {
         unsafe { _mm512_cvtepi8_epi16(a) }
+    }
+
+    #[inline(always)]
+    fn multiply_words(self, a: Self::Words, b: Self::Words) -> Self::Ints {
+        unsafe { _mm512_madd_epi16(a, b) }
     }
 
     #[inline(always)]
@@ -206,4 +232,16 @@ fn dot_words_vnni(a: __m512i, b: __m512i, mut sums: __m512i) -> __m512i {
         );
     }
     sums
+}
+
+/// Widened bytes, of which LLVM does not know that: it would mask bytes before, and widen them twice for their low and their high nibbles.
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+fn unsigned_words(bytes: &[u8; 32]) -> __m512i {
+    // SAFETY: reads what the reference refers to; the assembly is empty.
+    unsafe {
+        let mut words = _mm512_cvtepu8_epi16(_mm256_loadu_si256(bytes.as_ptr().cast()));
+        asm!("/* {0} */", inout(zmm_reg) words, options(pure, nomem, nostack, preserves_flags));
+        words
+    }
 }

@@ -1,0 +1,234 @@
+//! Dot products in bytes, for AVX2: an instruction multiplies 32 unsigned levels with digits of 8 bits, where words of 16 bits take two, and
+//! products are scaled as they are added up, where levels in words are scaled first. An activation is three such digits: the largest of its block
+//! has 22 or 23 bits.
+
+use super::{
+    Kernel,
+    formats::at,
+    gemv::{Column, ahead, for_units},
+    integer::{exponent, next_blocks, power},
+    integer_format::{ByteLevels, IntegerFormat},
+    lanes::Lanes,
+    vector::halves,
+};
+
+/// Vector operations on bytes, of levels where kernels in bytes take fewer instructions.
+pub(crate) trait ByteLanes: Copy {
+    /// 32 unsigned bytes.
+    type Levels: Copy;
+    /// Eight integers of 32 bits.
+    type Sums: Copy;
+    /// Eight floats.
+    type Floats: Copy;
+    /// The low or the high nibbles.
+    fn nibbles(self, bytes: &[u8; 32], high: bool) -> Self::Levels;
+    /// Adds some bits of bytes, as [`Lanes::shift`] takes them.
+    fn add_bits(self, levels: Self::Levels, bytes: &[u8; 32], by: i32, mask: u8) -> Self::Levels;
+    /// Zeros.
+    fn zero_sums(self) -> Self::Sums;
+    /// Zeros.
+    fn zero_floats(self) -> Self::Floats;
+    /// Adds the sums of four products of levels and digits each, times the scales of the halves, which are pairs of equal words.
+    fn add_products(
+        self,
+        levels: Self::Levels,
+        digits: &[i8; 32],
+        scales: [i32; 2],
+        sums: Self::Sums,
+    ) -> Self::Sums;
+    /// Adds `(2¹⁶ · sums[2] + 2⁸ · sums[1] + sums[0]) · factor`.
+    fn add_block(self, sums: [Self::Sums; 3], factor: f32, total: Self::Floats) -> Self::Floats;
+    /// Subtracts `minima · factor · x`.
+    fn subtract_minima(
+        self,
+        minima: &[u8; 8],
+        factor: f32,
+        x: &[f32; 8],
+        total: Self::Floats,
+    ) -> Self::Floats;
+    /// Subtracts `scales · factor · x` of halves; a scale is a pair of equal words.
+    fn subtract_offsets(
+        self,
+        scales: &[i32; 16],
+        factor: f32,
+        x: &[f32; 16],
+        total: Self::Floats,
+    ) -> Self::Floats;
+    /// The sum of all lanes.
+    fn sum(self, total: Self::Floats) -> f32;
+}
+
+/// Of levels without kernels in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum NoBytes {}
+
+impl ByteLanes for NoBytes {
+    type Levels = ();
+    type Sums = ();
+    type Floats = ();
+
+    fn nibbles(self, _: &[u8; 32], _: bool) {
+        match self {}
+    }
+
+    fn add_bits(self, (): (), _: &[u8; 32], _: i32, _: u8) {
+        match self {}
+    }
+
+    fn zero_sums(self) {
+        match self {}
+    }
+
+    fn zero_floats(self) {
+        match self {}
+    }
+
+    fn add_products(self, (): (), _: &[i8; 32], _: [i32; 2], (): ()) {
+        match self {}
+    }
+
+    fn add_block(self, _: [(); 3], _: f32, (): ()) {
+        match self {}
+    }
+
+    fn subtract_minima(self, _: &[u8; 8], _: f32, _: &[f32; 8], (): ()) {
+        match self {}
+    }
+
+    fn subtract_offsets(self, _: &[i32; 16], _: f32, _: &[f32; 16], (): ()) {
+        match self {}
+    }
+
+    fn sum(self, (): ()) -> f32 {
+        match self {}
+    }
+}
+
+/// The activations of a block: `x = (2¹⁶ · digits[2] + 2⁸ · digits[1] + digits[0]) · step`, within half a step.
+#[derive(Debug, Clone)]
+#[repr(align(64))]
+pub(super) struct ByteDigits {
+    digits: [[[i8; 32]; 8]; 3],
+    /// The sums of units: what minima are multiplied with.
+    units: [f32; 8],
+    /// The sums of their halves.
+    halves: [f32; 16],
+    /// A power of two; NaN if an activation is infinite or NaN.
+    step: f32,
+}
+
+pub(super) struct SplitBytes<'a>(pub(super) &'a [f32; 256]);
+
+impl Kernel for SplitBytes<'_> {
+    type Output = ByteDigits;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, lanes: L) -> ByteDigits {
+        let mut out = ByteDigits {
+            digits: [[[0; 32]; 8]; 3],
+            units: [0.0; 8],
+            halves: [0.0; 16],
+            step: f32::NAN,
+        };
+        // The largest magnitude becomes less than 2²³ - 2¹⁶, so that its highest digit is at most 127.
+        let Some(exponent) = exponent(self.0, 1 << 17, 23) else { return out };
+        out.step = power(-exponent);
+        for (unit, x) in self.0.as_chunks::<32>().0.iter().enumerate() {
+            let mut sums = [0; 2];
+            for (half, x) in halves(lanes, x).into_iter().enumerate() {
+                let fixed = lanes.integers(lanes.mul(x, lanes.splat(power(exponent))));
+                for (i, fixed) in fixed.into_iter().enumerate() {
+                    // What a digit, rounded to nearest, leaves: the low bits, read as a signed number.
+                    let (low, rest) = (fixed as i8, (fixed + (1 << 7)) >> 8);
+                    out.digits[0][unit][16 * half + i] = low;
+                    out.digits[1][unit][16 * half + i] = rest as i8;
+                    out.digits[2][unit][16 * half + i] = ((rest + (1 << 7)) >> 8) as i8;
+                    sums[half] += fixed;
+                }
+                out.halves[2 * unit + half] = sums[half] as f32 * out.step;
+            }
+            out.units[unit] = (sums[0] + sums[1]) as f32 * out.step;
+        }
+        out
+    }
+}
+
+/// The levels of a unit.
+#[inline(always)]
+fn levels<B: ByteLanes>(bytes: B, levels: ByteLevels, block: &[u8], unit: usize) -> B::Levels {
+    match levels {
+        ByteLevels::Four { nibbles } => {
+            bytes.nibbles(at(block, nibbles + 32 * (unit / 2)), unit % 2 == 1)
+        }
+        ByteLevels::Five { nibbles, bits } => {
+            let low = bytes.nibbles(at(block, nibbles + 32 * (unit / 2)), unit % 2 == 1);
+            bytes.add_bits(low, at(block, bits), 4 - unit as i32, 16)
+        }
+        ByteLevels::Six { nibbles, bits } => {
+            let (half, unit) = (unit / 4, unit % 4);
+            let low = bytes.nibbles(at(block, nibbles + 64 * half + 32 * (unit % 2)), unit >= 2);
+            bytes.add_bits(low, at(block, bits + 32 * half), 4 - 2 * unit as i32, 48)
+        }
+    }
+}
+
+/// The dot products of rows and columns.
+#[inline(always)]
+pub(super) fn dots<L: Lanes, B: ByteLanes, F: IntegerFormat, const R: usize, const C: usize>(
+    (lanes, bytes): (L, B),
+    format: ByteLevels,
+    rows: &[&[u8]; R],
+    columns: &[Column<'_>; C],
+) -> [[f32; C]; R] {
+    let mut totals = [[bytes.zero_floats(); C]; R];
+    let blocks = rows[0].len() / F::BYTES;
+    let mut x: [&[ByteDigits]; C] = [&[]; C];
+    for (x, column) in x.iter_mut().zip(columns) {
+        *x = &column.fixed.bytes[..blocks];
+    }
+    let (mut rest, ahead) = (*rows, ahead(rows));
+    for index in 0..blocks {
+        let (block, scales) = next_blocks::<L, F, R>(lanes, &mut rest, ahead);
+        let mut pairs = [scales[0].pairs; R];
+        for r in 1..R {
+            pairs[r] = scales[r].pairs;
+        }
+        let pairs = lanes.in_memory(&pairs);
+        // At most 63 · 2⁷ · 2⁷ · 4 · 8, which fits; before scaling at most 63 · 2⁷ · 2, which fits 16 bits.
+        let mut sums = [[[bytes.zero_sums(); 3]; C]; R];
+        for_units!(UNIT => {
+            for r in 0..R {
+                let w = levels(bytes, format, block[r], UNIT);
+                let scales = match format {
+                    ByteLevels::Six { .. } => *at(pairs[r].as_ref(), 2 * UNIT),
+                    _ => [pairs[r].as_ref()[UNIT]; 2],
+                };
+                for c in 0..C {
+                    for (sums, digits) in sums[r][c].iter_mut().zip(&x[c][index].digits) {
+                        *sums = bytes.add_products(w, &digits[UNIT], scales, *sums);
+                    }
+                }
+            }
+        });
+        for r in 0..R {
+            for c in 0..C {
+                let x = &x[c][index];
+                let total = bytes.add_block(sums[r][c], scales[r].factor * x.step, totals[r][c]);
+                totals[r][c] = if let ByteLevels::Six { .. } = format {
+                    let (scales, factor) = (at(pairs[r].as_ref(), 0), 32.0 * scales[r].factor);
+                    bytes.subtract_offsets(scales, factor, &x.halves, total)
+                } else {
+                    let (minima, factor) = (at(&scales[r].minima, 0), scales[r].minima_factor);
+                    bytes.subtract_minima(minima, factor, &x.units, total)
+                };
+            }
+        }
+    }
+    let mut out = [[0.0; C]; R];
+    for r in 0..R {
+        for c in 0..C {
+            out[r][c] = bytes.sum(totals[r][c]);
+        }
+    }
+    out
+}

@@ -1,0 +1,113 @@
+//! Kernels in bytes with AVX2. See `x86.rs` for why this is sound.
+
+use std::arch::{asm, x86_64::*};
+
+use super::{Avx2, Lanes, sum_8};
+use crate::cpu::simd::bytes::ByteLanes;
+
+impl ByteLanes for Avx2 {
+    type Levels = __m256i;
+    type Sums = __m256i;
+    type Floats = __m256;
+
+    #[inline(always)]
+    fn nibbles(self, bytes: &[u8; 32], high: bool) -> Self::Levels {
+        unsafe {
+            let both = _mm256_loadu_si256(bytes.as_ptr().cast());
+            let shifted = if high { _mm256_srli_epi16::<4>(both) } else { both };
+            _mm256_and_si256(shifted, _mm256_set1_epi8(15))
+        }
+    }
+
+    #[inline(always)]
+    fn add_bits(self, levels: Self::Levels, bytes: &[u8; 32], by: i32, mask: u8) -> Self::Levels {
+        unsafe { _mm256_or_si256(levels, self.shift(self.bytes(bytes), by, mask)) }
+    }
+
+    #[inline(always)]
+    fn zero_sums(self) -> Self::Sums {
+        unsafe { _mm256_setzero_si256() }
+    }
+
+    #[inline(always)]
+    fn zero_floats(self) -> Self::Floats {
+        unsafe { _mm256_setzero_ps() }
+    }
+
+    #[inline(always)]
+    fn add_products(
+        self,
+        levels: Self::Levels,
+        digits: &[i8; 32],
+        scales: [i32; 2],
+        sums: Self::Sums,
+    ) -> Self::Sums {
+        unsafe { add_products(levels, digits, scales, sums) }
+    }
+
+    #[inline(always)]
+    fn add_block(self, sums: [Self::Sums; 3], factor: f32, total: Self::Floats) -> Self::Floats {
+        unsafe {
+            let [low, middle, high] = sums;
+            let (low, middle) = (_mm256_cvtepi32_ps(low), _mm256_cvtepi32_ps(middle));
+            let both = _mm256_fmadd_ps(middle, _mm256_set1_ps(256.0), low);
+            let all = _mm256_fmadd_ps(_mm256_cvtepi32_ps(high), _mm256_set1_ps(65536.0), both);
+            _mm256_fmadd_ps(_mm256_set1_ps(factor), all, total)
+        }
+    }
+
+    #[inline(always)]
+    fn subtract_minima(
+        self,
+        minima: &[u8; 8],
+        factor: f32,
+        x: &[f32; 8],
+        total: Self::Floats,
+    ) -> Self::Floats {
+        unsafe {
+            let minima = _mm256_cvtepu8_epi32(_mm_loadl_epi64(minima.as_ptr().cast()));
+            let minima = _mm256_mul_ps(_mm256_cvtepi32_ps(minima), _mm256_set1_ps(factor));
+            _mm256_fnmadd_ps(minima, _mm256_loadu_ps(x.as_ptr()), total)
+        }
+    }
+
+    #[inline(always)]
+    fn subtract_offsets(
+        self,
+        scales: &[i32; 16],
+        factor: f32,
+        x: &[f32; 16],
+        mut total: Self::Floats,
+    ) -> Self::Floats {
+        unsafe {
+            for (scales, x) in scales.as_chunks::<8>().0.iter().zip(x.as_chunks::<8>().0) {
+                let scales = _mm256_srai_epi32::<16>(_mm256_loadu_si256(scales.as_ptr().cast()));
+                let scales = _mm256_mul_ps(_mm256_cvtepi32_ps(scales), _mm256_set1_ps(factor));
+                total = _mm256_fnmadd_ps(scales, _mm256_loadu_ps(x.as_ptr()), total);
+            }
+            total
+        }
+    }
+
+    #[inline(always)]
+    fn sum(self, total: Self::Floats) -> f32 {
+        unsafe { sum_8(total) }
+    }
+}
+
+/// [`ByteLanes::add_products`]. The assembly is empty: LLVM would unpack all levels of a block before it multiplies the first, and keep them in
+/// memory.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn add_products(levels: __m256i, digits: &[i8; 32], scales: [i32; 2], sums: __m256i) -> __m256i {
+    let [first, second] = scales;
+    let scales = _mm256_set_m128i(_mm_set1_epi32(second), _mm_set1_epi32(first));
+    // SAFETY: reads what the reference refers to.
+    unsafe {
+        let digits = _mm256_loadu_si256(digits.as_ptr().cast());
+        let words = _mm256_maddubs_epi16(levels, digits);
+        let mut sums = _mm256_add_epi32(sums, _mm256_madd_epi16(words, scales));
+        asm!("/* {0} */", inout(ymm_reg) sums, options(nomem, nostack, preserves_flags));
+        sums
+    }
+}
