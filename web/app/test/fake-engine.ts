@@ -66,6 +66,11 @@ async function encoded(signal: AbortSignal | undefined): Promise<void> {
   while (performance.now() - begun < (settings().encode ?? 0) && !signal?.aborted) await pause(20);
 }
 
+/** Waits while a test holds what comes after so many words or cases. */
+async function released(done: number): Promise<void> {
+  while (done >= (settings().held ?? Infinity)) await pause(20);
+}
+
 type Medium = Extract<ContentPart, { type: "image" | "audio" | "video" }>;
 const isMedia = (part: ContentPart): part is Medium => ["image", "audio", "video"].includes(part.type);
 
@@ -142,6 +147,7 @@ class FakeModel implements ModelApi {
       for (const phase of ["decode", "encode"] as const) {
         yield { type: "media", kind: type, phase, index, total: media.length };
         await encoded(signal);
+        while (settings().heldPhase === phase && !signal?.aborted) await pause(20);
       }
     }
     const context = fake.context ?? this.info.context;
@@ -176,7 +182,8 @@ class FakeModel implements ModelApi {
     if (fake.badCall) words.push({ type: "bad_call", raw: fake.badCall });
     words.push(...(this.info.kind === "diffusion" ? settling(answer, options) : split(answer, "text")));
     for (const event of words) {
-      await pause(fake.word ?? 2);
+      await pause(settings().word ?? 2);
+      await released(made);
       if (signal?.aborted) return yield { type: "done", finish: "cancelled", usage: usage(made) };
       if (fake.failAfter && made >= fake.failAfter.words) {
         const { code } = fake.failAfter;
@@ -435,6 +442,7 @@ class FakeEngine implements EngineApi {
     const ops = ["linear", "norm", "rope", "attention"];
     for (const op of ops) {
       await pause(settings().word ?? 5);
+      await released(results.length);
       if (options.signal?.aborted) throw new FakeError("cancelled");
       const total = ops.length;
       const broken = op === settings().brokenOp;

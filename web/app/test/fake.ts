@@ -17,6 +17,8 @@ export interface Fake {
   /** Milliseconds of each of a load's steps and between an answer's words. */
   loadStep?: number;
   word?: number;
+  /** After that many words of an answer or cases of a self-test, neither goes on nor stops until a test takes this away. */
+  held?: number;
   answer?: string;
   /** Answers of models by their names. */
   answers?: Record<string, string>;
@@ -40,6 +42,8 @@ export interface Fake {
   badMedia?: boolean;
   /** Milliseconds of decoding and of encoding an attachment. */
   encode?: number;
+  /** Attachments stay in this phase until a test takes this away. */
+  heldPhase?: "decode" | "encode";
   loadedWith?: Pick<LoadOptions, "context" | "cache" | "keep"> & { draft?: string; projector?: string };
   loads?: number;
   /** Milliseconds of a training's step, and the step at which its device is lost. */

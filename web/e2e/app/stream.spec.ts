@@ -8,12 +8,13 @@ test.use({ fake: { served: DEMO } });
 test("a stopped answer goes on where it stopped", async ({ app }) => {
   const whole = "One two three four five six seven eight nine ten eleven twelve.";
   await start(app);
-  await change(app, { answer: whole, word: 100 });
+  await change(app, { answer: whole, held: 4 });
   await app.getByRole("textbox", { name: "Message", exact: true }).fill("Count");
   await app.keyboard.press("Enter");
   const answer = app.getByRole("article").last();
   await expect(answer).toContainText("One two three");
   await app.keyboard.press("Escape");
+  await change(app, { held: null });
   await expect(answer).toContainText("Stopped.");
   expect(await barriers(app)).toEqual([]);
   const said = await answer.locator(".markdown").textContent();
@@ -99,12 +100,13 @@ test("formulas and code grow in place", async ({ app }) => {
 
 test("an answer is said sentence by sentence while it is written", async ({ app }) => {
   await start(app);
-  await change(app, { answer: "The first sentence. The second one is here. And the last one.", word: 120 });
+  await change(app, { answer: "The first sentence. The second one is here. And the last one.", held: 6 });
   await app.getByRole("textbox", { name: "Message", exact: true }).fill("Speak");
   await app.keyboard.press("Enter");
   const spoken = app.getByTestId("spoken");
   await expect(spoken).toContainText("The first sentence.");
   await expect(app.getByRole("button", { name: "Stop" })).toBeVisible();
+  await change(app, { held: null });
   await expect(spoken).toContainText("And the last one.");
   const parts = await spoken.locator("p").allTextContents();
   expect(parts.filter((text) => text.includes("first sentence"))).toHaveLength(1);
