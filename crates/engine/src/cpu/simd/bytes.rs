@@ -16,6 +16,10 @@ use super::{
 pub(crate) trait ByteLanes: Copy {
     /// 32 unsigned bytes.
     type Levels: Copy;
+    /// What the products of a unit are multiplied with.
+    type Scales: Copy;
+    /// The scales of the halves of all units.
+    type HalfScales: Copy;
     /// Eight integers of 32 bits.
     type Sums: Copy;
     /// Eight floats.
@@ -28,12 +32,18 @@ pub(crate) trait ByteLanes: Copy {
     fn zero_sums(self) -> Self::Sums;
     /// Zeros.
     fn zero_floats(self) -> Self::Floats;
-    /// Adds the sums of four products of levels and digits each, times the scales of the halves, which are pairs of equal words.
+    /// The scale of a unit, a pair of equal words.
+    fn unit_scale(self, pair: i32) -> Self::Scales;
+    /// The signed scales of the halves of all units.
+    fn half_scales(self, scales: &[u8; 16]) -> Self::HalfScales;
+    /// The scales of a unit's halves.
+    fn scales_of(self, scales: Self::HalfScales, unit: usize) -> Self::Scales;
+    /// Adds the sums of four products of levels and digits each, times the scales of the halves.
     fn add_products(
         self,
         levels: Self::Levels,
         digits: &[i8; 32],
-        scales: [i32; 2],
+        scales: Self::Scales,
         sums: Self::Sums,
     ) -> Self::Sums;
     /// Adds `(2¹⁶ · sums[2] + 2⁸ · sums[1] + sums[0]) · factor`.
@@ -46,10 +56,10 @@ pub(crate) trait ByteLanes: Copy {
         x: &[f32; 8],
         total: Self::Floats,
     ) -> Self::Floats;
-    /// Subtracts `scales · factor · x` of halves; a scale is a pair of equal words.
+    /// Subtracts `scales · factor · x` of halves.
     fn subtract_offsets(
         self,
-        scales: &[i32; 16],
+        scales: &[u8; 16],
         factor: f32,
         x: &[f32; 16],
         total: Self::Floats,
@@ -64,6 +74,8 @@ pub(crate) enum NoBytes {}
 
 impl ByteLanes for NoBytes {
     type Levels = ();
+    type Scales = ();
+    type HalfScales = ();
     type Sums = ();
     type Floats = ();
 
@@ -83,7 +95,19 @@ impl ByteLanes for NoBytes {
         match self {}
     }
 
-    fn add_products(self, (): (), _: &[i8; 32], _: [i32; 2], (): ()) {
+    fn unit_scale(self, _: i32) {
+        match self {}
+    }
+
+    fn half_scales(self, _: &[u8; 16]) {
+        match self {}
+    }
+
+    fn scales_of(self, (): (), _: usize) {
+        match self {}
+    }
+
+    fn add_products(self, (): (), _: &[i8; 32], (): (), (): ()) {
         match self {}
     }
 
@@ -95,7 +119,7 @@ impl ByteLanes for NoBytes {
         match self {}
     }
 
-    fn subtract_offsets(self, _: &[i32; 16], _: f32, _: &[f32; 16], (): ()) {
+    fn subtract_offsets(self, _: &[u8; 16], _: f32, _: &[f32; 16], (): ()) {
         match self {}
     }
 
@@ -164,7 +188,7 @@ fn levels<B: ByteLanes>(bytes: B, levels: ByteLevels, block: &[u8], unit: usize)
             let low = bytes.nibbles(at(block, nibbles + 32 * (unit / 2)), unit % 2 == 1);
             bytes.add_bits(low, at(block, bits), 4 - unit as i32, 16)
         }
-        ByteLevels::Six { nibbles, bits } => {
+        ByteLevels::Six { nibbles, bits, .. } => {
             let (half, unit) = (unit / 4, unit % 4);
             let low = bytes.nibbles(at(block, nibbles + 64 * half + 32 * (unit % 2)), unit >= 2);
             bytes.add_bits(low, at(block, bits + 32 * half), 4 - 2 * unit as i32, 48)
@@ -189,19 +213,29 @@ pub(super) fn dots<L: Lanes, B: ByteLanes, F: IntegerFormat, const R: usize, con
     let (mut rest, ahead) = (*rows, ahead(rows));
     for index in 0..blocks {
         let (block, scales) = next_blocks::<L, F, R>(lanes, &mut rest, ahead);
-        let mut pairs = [scales[0].pairs; R];
-        for r in 1..R {
-            pairs[r] = scales[r].pairs;
+        let mut unit_scales = [[0; 8]; R];
+        let mut half_scales = [bytes.half_scales(&[0; 16]); R];
+        for r in 0..R {
+            match format {
+                ByteLevels::Six { scales, .. } => {
+                    half_scales[r] = bytes.half_scales(at(block[r], scales))
+                }
+                _ => unit_scales[r] = *at(scales[r].pairs.as_ref(), 0),
+            }
         }
-        let pairs = lanes.in_memory(&pairs);
+        // From memory, broadcasting costs no more than a load; the compiler would shuffle registers instead.
+        let unit_scales = match format {
+            ByteLevels::Six { .. } => &unit_scales,
+            _ => lanes.in_memory(&unit_scales),
+        };
         // At most 63 · 2⁷ · 2⁷ · 4 · 8, which fits; before scaling at most 63 · 2⁷ · 2, which fits 16 bits.
         let mut sums = [[[bytes.zero_sums(); 3]; C]; R];
         for_units!(UNIT => {
             for r in 0..R {
                 let w = levels(bytes, format, block[r], UNIT);
                 let scales = match format {
-                    ByteLevels::Six { .. } => *at(pairs[r].as_ref(), 2 * UNIT),
-                    _ => [pairs[r].as_ref()[UNIT]; 2],
+                    ByteLevels::Six { .. } => bytes.scales_of(half_scales[r], UNIT),
+                    _ => bytes.unit_scale(unit_scales[r][UNIT]),
                 };
                 for c in 0..C {
                     for (sums, digits) in sums[r][c].iter_mut().zip(&x[c][index].digits) {
@@ -214,9 +248,9 @@ pub(super) fn dots<L: Lanes, B: ByteLanes, F: IntegerFormat, const R: usize, con
             for c in 0..C {
                 let x = &x[c][index];
                 let total = bytes.add_block(sums[r][c], scales[r].factor * x.step, totals[r][c]);
-                totals[r][c] = if let ByteLevels::Six { .. } = format {
-                    let (scales, factor) = (at(pairs[r].as_ref(), 0), 32.0 * scales[r].factor);
-                    bytes.subtract_offsets(scales, factor, &x.halves, total)
+                totals[r][c] = if let ByteLevels::Six { scales: from, .. } = format {
+                    let factor = 32.0 * scales[r].factor;
+                    bytes.subtract_offsets(at(block[r], from), factor, &x.halves, total)
                 } else {
                     let (minima, factor) = (at(&scales[r].minima, 0), scales[r].minima_factor);
                     bytes.subtract_minima(minima, factor, &x.units, total)

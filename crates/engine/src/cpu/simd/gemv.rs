@@ -11,6 +11,7 @@ use super::{
     integer::{Fixed, IntegerDots, Prepare},
     integer_format::{IntegerFormat, with_integer_format},
     lanes::{Lanes, Tile},
+    nibbles::{self, NibbleDots, Shift, ShiftedActivations},
     run,
     vector::{dot, halves},
 };
@@ -24,6 +25,8 @@ pub(crate) struct Column<'a> {
     x: &'a [f32],
     /// For formats that are multiplied in integers.
     pub(super) fixed: Fixed,
+    /// For Q4_0.
+    pub(super) shifted: Vec<ShiftedActivations>,
 }
 
 impl<'a> Column<'a> {
@@ -32,7 +35,8 @@ impl<'a> Column<'a> {
         let fixed = with_integer_format!(dtype, F => {
             run(Prepare { x, in_bytes: F::BYTE_LEVELS.is_some() })
         }, Fixed::default());
-        Self { x, fixed }
+        let shifted = if has_groups(dtype, x.len()) { run(Shift(x)) } else { Vec::new() };
+        Self { x, fixed, shifted }
     }
 }
 
@@ -58,6 +62,11 @@ pub(crate) fn gemv(
     }
 }
 
+/// Whether rows are multiplied by [`NibbleDots`].
+fn has_groups(dtype: DType, width: usize) -> bool {
+    dtype == DType::Q4_0 && width.is_multiple_of(nibbles::GROUP)
+}
+
 /// [`gemv`] by the kernel of a format; false if it has none for this width.
 fn with_kernel(dtype: DType, rows: &[&[u8]], columns: &[Column<'_>], out: &mut [f32]) -> bool {
     let width = columns.first().map_or(0, |column| column.x.len());
@@ -65,6 +74,10 @@ fn with_kernel(dtype: DType, rows: &[&[u8]], columns: &[Column<'_>], out: &mut [
         run(Rows::<IntegerDots<F>> { rows, columns, out, dots: PhantomData });
         return true;
     }, {});
+    if has_groups(dtype, width) {
+        run(Rows::<NibbleDots> { rows, columns, out, dots: PhantomData });
+        return true;
+    }
     with_format!(dtype, F => {
         if width.is_multiple_of(32) {
             run(Rows::<UnitDots<F>> { rows, columns, out, dots: PhantomData });

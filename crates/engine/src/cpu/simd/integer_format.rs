@@ -31,8 +31,9 @@ pub(super) enum ByteLevels {
     Four { nibbles: usize },
     /// And a fifth one in 32 bytes with a bit for each unit.
     Five { nibbles: usize, bits: usize },
-    /// Six bits, less 32: nibbles of four units in 64 bytes each, the first two in the low ones, and two bits of each in 32 bytes.
-    Six { nibbles: usize, bits: usize },
+    /// Six bits, less 32: nibbles of four units in 64 bytes each, the first two in the low ones, and two bits of each in 32 bytes; a signed
+    /// byte scales half a unit.
+    Six { nibbles: usize, bits: usize, scales: usize },
 }
 
 /// The scales of a block of an [`IntegerFormat`].

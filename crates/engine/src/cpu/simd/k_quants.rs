@@ -172,7 +172,8 @@ pub(super) struct Q6K;
 impl IntegerFormat for Q6K {
     const BYTES: usize = 210;
     const UNROLLED: bool = true;
-    const BYTE_LEVELS: Option<ByteLevels> = Some(ByteLevels::Six { nibbles: 0, bits: 128 });
+    const BYTE_LEVELS: Option<ByteLevels> =
+        Some(ByteLevels::Six { nibbles: 0, bits: 128, scales: 192 });
     type Pairs = [i32; WIDTH];
     type Book = ();
 

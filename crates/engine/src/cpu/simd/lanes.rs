@@ -1,6 +1,9 @@
 //! What the kernels need of a processor: 16 floats and 32 bytes at a time.
 
-use super::bytes::{ByteLanes, NoBytes};
+use super::{
+    bytes::{ByteLanes, NoBytes},
+    formats::at,
+};
 
 /// Floats of one vector.
 pub(crate) const WIDTH: usize = 16;
@@ -167,6 +170,36 @@ pub(crate) trait Lanes: Copy {
     }
     /// Adds the products of two words each to every lane, wrapping; which two they are is the level's choice.
     fn dot_words(self, a: Self::Words, b: Self::Words, sums: Self::Ints) -> Self::Ints;
+    /// The same value, whose halves the compiler computes in turns: processors look ahead only so far for a second chain of sums.
+    #[inline(always)]
+    fn in_order(self, x: Self::Floats) -> Self::Floats {
+        x
+    }
+    /// 16 integers from memory.
+    fn ints(self, x: &[i32; WIDTH]) -> Self::Ints;
+    /// `a & mask`
+    fn masked(self, a: Self::Ints, mask: i32) -> Self::Ints;
+    /// `a >> 16`, with zeros from the left.
+    fn high_words(self, a: Self::Ints) -> Self::Ints;
+    /// The bytes of four blocks of an F16 and 16 bytes, as four integers each.
+    #[inline(always)]
+    fn ints_of_four_blocks(self, blocks: &[u8; 72]) -> Self::Ints {
+        let mut ints = [0; WIDTH];
+        for (ints, block) in ints.as_chunks_mut::<4>().0.iter_mut().zip(blocks.as_chunks::<18>().0)
+        {
+            *ints = [2, 6, 10, 14].map(|from| i32::from_le_bytes(*at(block, from)));
+        }
+        self.ints(&ints)
+    }
+    /// The F16 of four blocks of an F16 and 16 bytes, in four lanes each.
+    #[inline(always)]
+    fn halves_of_four_blocks(self, blocks: &[u8; 72]) -> Self::Floats {
+        let mut halves = [0.0; WIDTH];
+        for (halves, block) in halves.as_chunks_mut().0.iter_mut().zip(blocks.as_chunks::<18>().0) {
+            *halves = [self.half([block[0], block[1]]); 4];
+        }
+        self.load(&halves)
+    }
     /// Floats below 2³¹ in magnitude as integers, rounded to nearest, ties to even.
     fn integers(self, x: Self::Floats) -> [i32; WIDTH];
     /// Integers as floats, rounded to nearest.
@@ -412,6 +445,21 @@ impl Lanes for Plain {
             *sum = sum.wrapping_add(product(2 * i).wrapping_add(product(2 * i + 1)));
         }
         sums
+    }
+
+    #[inline(always)]
+    fn ints(self, x: &[i32; WIDTH]) -> Self::Ints {
+        *x
+    }
+
+    #[inline(always)]
+    fn masked(self, a: Self::Ints, mask: i32) -> Self::Ints {
+        a.map(|a| a & mask)
+    }
+
+    #[inline(always)]
+    fn high_words(self, a: Self::Ints) -> Self::Ints {
+        a.map(|a| a >> 16 & 0xFFFF)
     }
 
     #[inline(always)]

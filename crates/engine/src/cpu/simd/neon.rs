@@ -302,6 +302,21 @@ impl Lanes for Neon {
     }
 
     #[inline(always)]
+    fn ints(self, x: &[i32; WIDTH]) -> Self::Ints {
+        cast(*x)
+    }
+
+    #[inline(always)]
+    fn masked(self, a: Self::Ints, mask: i32) -> Self::Ints {
+        unsafe { each(a, |a| vandq_s32(a, vdupq_n_s32(mask))) }
+    }
+
+    #[inline(always)]
+    fn high_words(self, a: Self::Ints) -> Self::Ints {
+        unsafe { each(a, |a| vreinterpretq_s32_u32(vshrq_n_u32::<16>(vreinterpretq_u32_s32(a)))) }
+    }
+
+    #[inline(always)]
     fn floats(self, a: Self::Ints) -> Self::Floats {
         unsafe { each(a, |a| vcvtq_f32_s32(a)) }
     }

@@ -16,6 +16,7 @@ use super::{
     gemv::{Rows, UnitDots},
     integer::{IntegerDots, Prepare},
     integer_format::{IntegerFormat, with_integer_format},
+    nibbles::{NibbleDots, Shift},
 };
 
 const FORMATS: [DType; 23] = [
@@ -223,15 +224,10 @@ fn every_level_multiplies_rows_of_every_format() {
         for_levels(|level| {
             let columns: Vec<_> = x.iter().map(|x| column_at(level, dtype, x)).collect();
             for count in [1, 5] {
-                let (rows, columns, mut out) =
-                    (&rows, &columns[..count], vec![f32::NAN; 3 * count]);
-                with_integer_format!(dtype, F => {
-                    let out = &mut out;
-                    run_at(level, Rows::<IntegerDots<F>> { rows, columns, out, dots: PhantomData });
-                }, with_format!(dtype, F => {
-                    let out = &mut out;
-                    run_at(level, Rows::<UnitDots<F>> { rows, columns, out, dots: PhantomData });
-                }, return));
+                let (columns, mut out) = (&columns[..count], vec![f32::NAN; 3 * count]);
+                if !multiply_at(level, dtype, &rows, columns, &mut out) {
+                    return;
+                }
                 for (w, out) in w.chunks(width).zip(out.chunks(count)) {
                     out.iter().zip(&x).for_each(|(got, x)| check(dtype, *got, w, x));
                 }
@@ -240,21 +236,44 @@ fn every_level_multiplies_rows_of_every_format() {
     }
 }
 
+/// [`gemv`] at a level; false for formats without a kernel.
+fn multiply_at(
+    level: Level,
+    dtype: DType,
+    rows: &[&[u8]],
+    columns: &[Column<'_>],
+    out: &mut [f32],
+) -> bool {
+    with_integer_format!(dtype, F => {
+        run_at(level, Rows::<IntegerDots<F>> { rows, columns, out, dots: PhantomData });
+        return true;
+    }, {});
+    if !columns[0].shifted.is_empty() {
+        run_at(level, Rows::<NibbleDots> { rows, columns, out, dots: PhantomData });
+        return true;
+    }
+    with_format!(dtype, F => {
+        run_at(level, Rows::<UnitDots<F>> { rows, columns, out, dots: PhantomData });
+    }, return false);
+    true
+}
+
 /// A column, prepared at a level.
 fn column_at(level: Level, dtype: DType, x: &[f32]) -> Column<'_> {
     let mut column = Column::new(dtype, x);
+    if !column.shifted.is_empty() {
+        column.shifted = run_at(level, Shift(x));
+    }
     with_integer_format!(dtype, F => {
         column.fixed = run_at(level, Prepare { x, in_bytes: F::BYTE_LEVELS.is_some() });
     }, {});
     column
 }
 
-/// A row of an integer format times a column, at a level.
-fn integer_dot(level: Level, dtype: DType, row: &[u8], x: &[f32]) -> f32 {
-    let (mut out, rows, columns) = ([f32::NAN], &[row], &[column_at(level, dtype, x)]);
-    with_integer_format!(dtype, F => {
-        run_at(level, Rows::<IntegerDots<F>> { rows, columns, out: &mut out, dots: PhantomData });
-    }, panic!("{dtype:?} is not multiplied in integers"));
+/// A row times a column, at a level.
+fn dot_at(level: Level, dtype: DType, row: &[u8], x: &[f32]) -> f32 {
+    let mut out = [f32::NAN];
+    assert!(multiply_at(level, dtype, &[row], &[column_at(level, dtype, x)], &mut out));
     out[0]
 }
 
@@ -283,7 +302,7 @@ fn extreme_levels_scales_and_digits_do_not_overflow() {
             }
             let w = decoded(dtype, &row, 512);
             for_levels(|level| {
-                let dot = |x: &[f32]| integer_dot(level, dtype, &row, x);
+                let dot = |x: &[f32]| dot_at(level, dtype, &row, x);
                 columns.iter().for_each(|x| check(dtype, dot(x), &w, x));
             });
         }
@@ -298,7 +317,7 @@ fn blocks_of_any_bits_are_multiplied_in_integers() {
         let mut row: Vec<u8> = noise_bytes.iter().map(|x| (x * 127.0) as i8 as u8).collect();
         row.chunks_exact_mut(dtype.block_bytes()).for_each(|block| set_factors(dtype, block));
         let (w, x) = (decoded(dtype, &row, 2048), noise(2048, 8));
-        for_levels(|level| check(dtype, integer_dot(level, dtype, &row, &x), &w, &x));
+        for_levels(|level| check(dtype, dot_at(level, dtype, &row, &x), &w, &x));
     }
 }
 
@@ -310,13 +329,37 @@ fn activations_of_any_magnitude_are_multiplied() {
         let w = decoded(dtype, &row, 512);
         for factor in [0.0, 1e-29, 1e-6, 1.0, 1e6, 1e30] {
             let mut x: Vec<f32> = noise(512, 2).iter().map(|x| x * factor).collect();
-            for_levels(|level| check(dtype, integer_dot(level, dtype, &row, &x), &w, &x));
+            for_levels(|level| check(dtype, dot_at(level, dtype, &row, &x), &w, &x));
             x[300] = 1000.0 * factor;
-            for_levels(|level| check(dtype, integer_dot(level, dtype, &row, &x), &w, &x));
+            for_levels(|level| check(dtype, dot_at(level, dtype, &row, &x), &w, &x));
             for wrong in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
                 x[7] = wrong;
-                for_levels(|level| assert!(integer_dot(level, dtype, &row, &x).is_nan()));
+                for_levels(|level| assert!(dot_at(level, dtype, &row, &x).is_nan()));
             }
+        }
+    }
+}
+
+/// Q4_0's levels where they are, of 0 and 15 alone and of any bits, with activations that shifting makes smaller by up to 2¹².
+#[test]
+fn nibbles_are_multiplied_where_they_are() {
+    let (dtype, width) = (DType::Q4_0, 512);
+    for bits in [0x00, 0xFF, 0x0F, 0xF0, 0x71] {
+        let noise_bytes = noise(width / 32 * 18, bits.into());
+        let mut row: Vec<u8> = noise_bytes.iter().map(|x| (x * 127.0) as i8 as u8).collect();
+        for (i, block) in row.as_chunks_mut::<18>().0.iter_mut().enumerate() {
+            // Scales from 0.5 to 8, of both signs.
+            block[..2].copy_from_slice(&[i as u8, 0x38 + (i % 4 * 4) as u8 | (i as u8 & 1) << 7]);
+            if bits != 0x71 {
+                block[2..].fill(bits);
+            }
+        }
+        let w = decoded(dtype, &row, width);
+        for factor in [0.0, 1e-29, 1.0, 1e30] {
+            let x: Vec<f32> = noise(width, 3).iter().map(|x| x * factor).collect();
+            for_levels(|level| {
+                check(dtype, dot_at(level, dtype, &row, &x), &w, &x);
+            });
         }
     }
 }

@@ -283,6 +283,21 @@ impl Lanes for Simd128 {
     }
 
     #[inline(always)]
+    fn ints(self, x: &[i32; WIDTH]) -> Self::Ints {
+        cast(*x)
+    }
+
+    #[inline(always)]
+    fn masked(self, a: Self::Ints, mask: i32) -> Self::Ints {
+        a.map(|a| v128_and(a, i32x4_splat(mask)))
+    }
+
+    #[inline(always)]
+    fn high_words(self, a: Self::Ints) -> Self::Ints {
+        a.map(|a| u32x4_shr(a, 16))
+    }
+
+    #[inline(always)]
     fn floats(self, a: Self::Ints) -> Self::Floats {
         a.map(|a| f32x4_convert_i32x4(a))
     }

@@ -4,10 +4,7 @@
 //! and `run_vnni`, which are called only after detection of their features; loads and stores go through references to arrays of the vector's size.
 #![expect(unsafe_code, reason = "intrinsics of features that are detected at run time")]
 
-use std::{
-    arch::{asm, x86_64::*},
-    sync::LazyLock,
-};
+use std::{arch::x86_64::*, sync::LazyLock};
 
 use super::{
     Kernel,
@@ -225,268 +222,34 @@ macro_rules! bytes_of_256_bits {
     };
 }
 
+mod avx2;
 mod avx2_bytes;
 mod avx512;
 
-impl Avx2 {
-    /// Eight signed or unsigned bytes, widened by the caller, as floats.
-    #[inline(always)]
-    fn pair(self, words: [__m256i; 2]) -> [__m256; 2] {
-        unsafe { [_mm256_cvtepi32_ps(words[0]), _mm256_cvtepi32_ps(words[1])] }
-    }
-
-    #[inline(always)]
-    fn signed_16(self, bytes: __m128i) -> [__m256; 2] {
-        let words = unsafe {
-            [_mm256_cvtepi8_epi32(bytes), _mm256_cvtepi8_epi32(_mm_unpackhi_epi64(bytes, bytes))]
-        };
-        self.pair(words)
-    }
-
-    #[inline(always)]
-    fn zip(
-        self,
-        a: [__m256; 2],
-        b: [__m256; 2],
-        f: impl Fn(__m256, __m256) -> __m256,
-    ) -> [__m256; 2] {
-        [f(a[0], b[0]), f(a[1], b[1])]
-    }
-}
-
-impl Lanes for Avx2 {
-    type Floats = [__m256; 2];
-    type Words = [__m256i; 2];
-    type Ints = [__m256i; 2];
-    type ByBytes = Self;
-    const TILE: Tile = Tile::Medium;
-
-    #[inline(always)]
-    fn by_bytes(self) -> Option<Self> {
-        Some(self)
-    }
-
-    bytes_of_256_bits!();
-
-    #[inline(always)]
-    fn splat(self, x: f32) -> Self::Floats {
-        [unsafe { _mm256_set1_ps(x) }; 2]
-    }
-
-    #[inline(always)]
-    fn load(self, x: &[f32; WIDTH]) -> Self::Floats {
-        unsafe { [_mm256_loadu_ps(x.as_ptr()), _mm256_loadu_ps(x[8..].as_ptr())] }
-    }
-
-    #[inline(always)]
-    fn store(self, x: Self::Floats, out: &mut [f32; WIDTH]) {
-        unsafe {
-            _mm256_storeu_ps(out.as_mut_ptr(), x[0]);
-            _mm256_storeu_ps(out[8..].as_mut_ptr(), x[1]);
-        }
-    }
-
-    #[inline(always)]
-    fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
-        self.zip(a, b, |a, b| unsafe { _mm256_add_ps(a, b) })
-    }
-
-    #[inline(always)]
-    fn sub(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
-        self.zip(a, b, |a, b| unsafe { _mm256_sub_ps(a, b) })
-    }
-
-    #[inline(always)]
-    fn mul(self, a: Self::Floats, b: Self::Floats) -> Self::Floats {
-        self.zip(a, b, |a, b| unsafe { _mm256_mul_ps(a, b) })
-    }
-
-    #[inline(always)]
-    fn fma(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats {
-        unsafe { [_mm256_fmadd_ps(a[0], b[0], c[0]), _mm256_fmadd_ps(a[1], b[1], c[1])] }
-    }
-
-    #[inline(always)]
-    fn unsigned(self, bytes: &[u8; WIDTH]) -> Self::Floats {
-        let words = unsafe {
-            let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
-            [_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_unpackhi_epi64(bytes, bytes))]
-        };
-        self.pair(words)
-    }
-
-    #[inline(always)]
-    fn signed(self, bytes: &[u8; WIDTH]) -> Self::Floats {
-        self.signed_16(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
-    }
-
-    #[inline(always)]
-    fn halves(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats {
-        unsafe {
-            let all = self.bytes(bytes);
-            [
-                _mm256_cvtph_ps(_mm256_castsi256_si128(all)),
-                _mm256_cvtph_ps(_mm256_extracti128_si256::<1>(all)),
-            ]
-        }
-    }
-
-    #[inline(always)]
-    fn brain_floats(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats {
-        unsafe {
-            let all = self.bytes(bytes);
-            let low = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(all));
-            let high = _mm256_cvtepu16_epi32(_mm256_extracti128_si256::<1>(all));
-            [
-                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
-                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
-            ]
-        }
-    }
-
-    #[inline(always)]
-    fn nibbles(self, bytes: &[u8; 16], high: bool, less: u8) -> Self::Floats {
-        let nibbles = unsafe {
-            let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
-            let bytes = if high { _mm_srli_epi16::<4>(bytes) } else { bytes };
-            let nibbles = _mm_and_si128(bytes, _mm_set1_epi8(15));
-            _mm_sub_epi8(nibbles, _mm_set1_epi8(less.cast_signed()))
-        };
-        self.signed_16(nibbles)
-    }
-
-    #[inline(always)]
-    fn sum(self, x: Self::Floats) -> f32 {
-        unsafe { sum_8(_mm256_add_ps(x[0], x[1])) }
-    }
-
-    #[inline(always)]
-    fn widen(self, a: Self::Bytes) -> [Self::Floats; 2] {
-        let halves = unsafe { [_mm256_castsi256_si128(a), _mm256_extracti128_si256::<1>(a)] };
-        [self.signed_16(halves[0]), self.signed_16(halves[1])]
-    }
-
-    #[inline(always)]
-    fn words(self, x: &[i16; 32]) -> Self::Words {
-        unsafe {
-            [_mm256_loadu_si256(x.as_ptr().cast()), _mm256_loadu_si256(x[16..].as_ptr().cast())]
-        }
-    }
-
-    #[inline(always)]
-    fn unsigned_words(self, bytes: &[u8; 32]) -> Self::Words {
-        let (first, second) = bytes.split_at(16);
-        let half = |bytes: &[u8]| unsafe { unsigned_words(bytes.first_chunk().expect("half")) };
-        [half(first), half(second)]
-    }
-
-    #[inline(always)]
-    fn signed_words(self, a: Self::Bytes) -> Self::Words {
-        unsafe {
-            [
-                _mm256_cvtepi8_epi16(_mm256_castsi256_si128(a)),
-                _mm256_cvtepi8_epi16(_mm256_extracti128_si256::<1>(a)),
-            ]
-        }
-    }
-
-    #[inline(always)]
-    fn multiply_words(self, a: Self::Words, b: Self::Words) -> Self::Ints {
-        let half = |a, b| unsafe { _mm256_madd_epi16(a, b) };
-        [half(a[0], b[0]), half(a[1], b[1])]
-    }
-
-    #[inline(always)]
-    fn low_nibbles(self, a: Self::Words) -> Self::Words {
-        a.map(|a| unsafe { _mm256_and_si256(a, _mm256_set1_epi16(15)) })
-    }
-
-    #[inline(always)]
-    fn high_nibbles(self, a: Self::Words) -> Self::Words {
-        a.map(|a| unsafe { _mm256_srli_epi16::<4>(a) })
-    }
-
-    #[inline(always)]
-    fn scale_words(self, a: Self::Words, scale: i32) -> Self::Words {
-        a.map(|a| unsafe { _mm256_mullo_epi16(a, _mm256_set1_epi32(scale)) })
-    }
-
-    #[inline(always)]
-    fn scale_halves(self, a: Self::Words, scales: &[i32; WIDTH], unit: usize) -> Self::Words {
-        let half = |a, scale| unsafe { _mm256_mullo_epi16(a, _mm256_set1_epi32(scale)) };
-        [half(a[0], scales[2 * unit]), half(a[1], scales[2 * unit + 1])]
-    }
-
-    #[inline(always)]
-    fn negate(self, a: Self::Bytes, signs: u32) -> Self::Bytes {
-        unsafe {
-            // Every byte gets the byte of its bit.
-            let spread = _mm256_setr_epi64x(
-                0,
-                0x0101_0101_0101_0101,
-                0x0202_0202_0202_0202,
-                0x0303_0303_0303_0303,
-            );
-            let signs = _mm256_shuffle_epi8(_mm256_set1_epi32(signs.cast_signed()), spread);
-            let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed());
-            let mask = _mm256_cmpeq_epi8(_mm256_and_si256(signs, bit), bit);
-            _mm256_sub_epi8(_mm256_xor_si256(a, mask), mask)
-        }
-    }
-
-    #[inline(always)]
-    fn word_floats(self, a: Self::Words) -> [Self::Floats; 2] {
-        a.map(|a| unsafe {
-            self.pair([
-                _mm256_cvtepi16_epi32(_mm256_castsi256_si128(a)),
-                _mm256_cvtepi16_epi32(_mm256_extracti128_si256::<1>(a)),
-            ])
-        })
-    }
-
-    #[inline(always)]
-    fn zero_ints(self) -> Self::Ints {
-        [unsafe { _mm256_setzero_si256() }; 2]
-    }
-
-    #[inline(always)]
-    fn add_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints {
-        unsafe { [_mm256_add_epi32(a[0], b[0]), _mm256_add_epi32(a[1], b[1])] }
-    }
-
-    #[inline(always)]
-    fn dot_words(self, a: Self::Words, b: Self::Words, sums: Self::Ints) -> Self::Ints {
-        let half = |a, b, sum| unsafe { _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)) };
-        [half(a[0], b[0], sums[0]), half(a[1], b[1], sums[1])]
-    }
-
-    #[inline(always)]
-    fn integers(self, x: Self::Floats) -> [i32; WIDTH] {
-        let mut integers = [0; WIDTH];
-        let (first, second) = integers.split_at_mut(8);
-        unsafe {
-            _mm256_storeu_si256(first.as_mut_ptr().cast(), _mm256_cvtps_epi32(x[0]));
-            _mm256_storeu_si256(second.as_mut_ptr().cast(), _mm256_cvtps_epi32(x[1]));
-        }
-        integers
-    }
-
-    #[inline(always)]
-    fn floats(self, a: Self::Ints) -> Self::Floats {
-        self.pair(a)
-    }
-}
-
-/// Widened bytes, of which LLVM does not know that: it would mask bytes before, and widen them twice for their low and their high nibbles.
+/// The 16 bytes after the F16 of blocks of 18 bytes, of two and of two.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn unsigned_words(bytes: &[u8; 16]) -> __m256i {
-    // SAFETY: reads what the reference refers to; the assembly is empty.
-    unsafe {
-        let mut words = _mm256_cvtepu8_epi16(_mm_loadu_si128(bytes.as_ptr().cast()));
-        asm!("/* {0} */", inout(ymm_reg) words, options(pure, nomem, nostack, preserves_flags));
-        words
-    }
+fn two_blocks(blocks: &[u8; 72]) -> [__m256i; 2] {
+    let load = |block: usize| {
+        let bytes: &[u8; 16] = at(blocks, 18 * block + 2);
+        // SAFETY: reads what the reference refers to.
+        unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+    };
+    [_mm256_set_m128i(load(1), load(0)), _mm256_set_m128i(load(3), load(2))]
+}
+
+/// The F16 of four blocks of 18 bytes.
+#[target_feature(enable = "avx2,f16c")]
+#[inline]
+fn four_halves(blocks: &[u8; 72]) -> __m128 {
+    // Loaded from where the F16 of block `i` is word `i`.
+    let load = |block: usize| {
+        let bytes: &[u8; 16] = at(blocks, 16 * block);
+        // SAFETY: reads what the reference refers to.
+        unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+    };
+    let two = _mm_blend_epi16::<2>(load(0), load(1));
+    _mm_cvtph_ps(_mm_blend_epi16::<8>(_mm_blend_epi16::<4>(two, load(2)), load(3)))
 }
 
 /// The sum of eight lanes, in the order of [`Lanes::sum`].

@@ -7,6 +7,8 @@ use crate::cpu::simd::bytes::ByteLanes;
 
 impl ByteLanes for Avx2 {
     type Levels = __m256i;
+    type Scales = __m256i;
+    type HalfScales = __m256i;
     type Sums = __m256i;
     type Floats = __m256;
 
@@ -35,11 +37,32 @@ impl ByteLanes for Avx2 {
     }
 
     #[inline(always)]
+    fn unit_scale(self, pair: i32) -> Self::Scales {
+        unsafe { _mm256_set1_epi32(pair) }
+    }
+
+    /// Words: those of first halves, then those of second ones.
+    #[inline(always)]
+    fn half_scales(self, scales: &[u8; 16]) -> Self::HalfScales {
+        unsafe {
+            let order = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+            let scales = _mm_loadu_si128(scales.as_ptr().cast());
+            _mm256_cvtepi8_epi16(_mm_shuffle_epi8(scales, order))
+        }
+    }
+
+    #[inline(always)]
+    fn scales_of(self, scales: Self::HalfScales, unit: usize) -> Self::Scales {
+        let word = (0x0100 + 0x0202 * unit) as i16;
+        unsafe { _mm256_shuffle_epi8(scales, _mm256_set1_epi16(word)) }
+    }
+
+    #[inline(always)]
     fn add_products(
         self,
         levels: Self::Levels,
         digits: &[i8; 32],
-        scales: [i32; 2],
+        scales: Self::Scales,
         sums: Self::Sums,
     ) -> Self::Sums {
         unsafe { add_products(levels, digits, scales, sums) }
@@ -74,14 +97,14 @@ impl ByteLanes for Avx2 {
     #[inline(always)]
     fn subtract_offsets(
         self,
-        scales: &[i32; 16],
+        scales: &[u8; 16],
         factor: f32,
         x: &[f32; 16],
         mut total: Self::Floats,
     ) -> Self::Floats {
         unsafe {
             for (scales, x) in scales.as_chunks::<8>().0.iter().zip(x.as_chunks::<8>().0) {
-                let scales = _mm256_srai_epi32::<16>(_mm256_loadu_si256(scales.as_ptr().cast()));
+                let scales = _mm256_cvtepi8_epi32(_mm_loadl_epi64(scales.as_ptr().cast()));
                 let scales = _mm256_mul_ps(_mm256_cvtepi32_ps(scales), _mm256_set1_ps(factor));
                 total = _mm256_fnmadd_ps(scales, _mm256_loadu_ps(x.as_ptr()), total);
             }
@@ -99,9 +122,7 @@ impl ByteLanes for Avx2 {
 /// memory.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn add_products(levels: __m256i, digits: &[i8; 32], scales: [i32; 2], sums: __m256i) -> __m256i {
-    let [first, second] = scales;
-    let scales = _mm256_set_m128i(_mm_set1_epi32(second), _mm_set1_epi32(first));
+fn add_products(levels: __m256i, digits: &[i8; 32], scales: __m256i, sums: __m256i) -> __m256i {
     // SAFETY: reads what the reference refers to.
     unsafe {
         let digits = _mm256_loadu_si256(digits.as_ptr().cast());

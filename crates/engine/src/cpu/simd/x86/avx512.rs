@@ -2,7 +2,7 @@
 
 use std::arch::{asm, x86_64::*};
 
-use super::{Avx512, Lanes, NoBytes, Tile, WIDTH, at, sum_8};
+use super::{Avx512, Lanes, NoBytes, Tile, WIDTH, at, four_halves, sum_8, two_blocks};
 
 impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     type Floats = __m512;
@@ -211,9 +211,53 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     }
 
     #[inline(always)]
+    fn ints(self, x: &[i32; WIDTH]) -> Self::Ints {
+        unsafe { _mm512_loadu_si512(x.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn masked(self, a: Self::Ints, mask: i32) -> Self::Ints {
+        unsafe { _mm512_and_si512(a, _mm512_set1_epi32(mask)) }
+    }
+
+    #[inline(always)]
+    fn high_words(self, a: Self::Ints) -> Self::Ints {
+        unsafe { high_words(a) }
+    }
+
+    #[inline(always)]
+    fn ints_of_four_blocks(self, blocks: &[u8; 72]) -> Self::Ints {
+        unsafe {
+            let [low, high] = two_blocks(blocks);
+            _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+        }
+    }
+
+    #[inline(always)]
+    fn halves_of_four_blocks(self, blocks: &[u8; 72]) -> Self::Floats {
+        unsafe {
+            let halves = _mm512_castps128_ps512(four_halves(blocks));
+            let index = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+            _mm512_permutexvar_ps(index, halves)
+        }
+    }
+
+    #[inline(always)]
     fn floats(self, a: Self::Ints) -> Self::Floats {
         unsafe { _mm512_cvtepi32_ps(a) }
     }
+}
+
+/// [`Lanes::high_words`]. The assembly is empty: LLVM would shift what each mask leaves instead.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn high_words(a: __m512i) -> __m512i {
+    let mut words = _mm512_srli_epi32::<16>(a);
+    // SAFETY: the assembly is empty.
+    unsafe {
+        asm!("/* {0} */", inout(zmm_reg) words, options(pure, nomem, nostack, preserves_flags))
+    };
+    words
 }
 
 /// `vpdpwssd`, without the intrinsic: LLVM would replace that by a product and a sum to shorten the chain of sums, while it is the number of

@@ -1,0 +1,123 @@
+//! Dot products of rows of Q4_0 whose levels stay where they are. Four of a block's bytes are a word of eight nibbles, and `word & 15 << 4k` is
+//! level `k` times 16ᵏ: a mask and a conversion for a vector of levels, where bytes would have to be unpacked, shuffled and widened. Activations
+//! are divided by 16ᵏ beforehand, which is exact. What all levels are too large by, 8, is multiplied with the activations beforehand, too.
+
+use super::{
+    Kernel,
+    gemv::{Column, Dots, ahead, for_units},
+    lanes::{Lanes, WIDTH},
+};
+
+/// Bytes of a block: an F16 and 32 nibbles.
+const BYTES: usize = 18;
+/// Blocks of a group: each fills four of a vector's lanes.
+const BLOCKS: usize = 4;
+/// Weights of a group.
+pub(super) const GROUP: usize = 32 * BLOCKS;
+
+/// What the activations of nibbles 0 to 3 of a word are multiplied with; nibbles 4 to 7 are shifted to where these were.
+const FACTORS: [f32; 4] = [1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0];
+
+/// The activations of a group of blocks.
+#[derive(Debug, Clone)]
+#[repr(align(64))]
+pub(super) struct ShiftedActivations {
+    /// Those of nibbles `k` of the lanes' words, times a factor.
+    x: [[f32; WIDTH]; 8],
+    /// The sums of a lane's activations, times -8.
+    offsets: [f32; WIDTH],
+}
+
+/// Prepares a column, of a multiple of [`GROUP`] activations.
+pub(super) struct Shift<'a>(pub(super) &'a [f32]);
+
+impl Kernel for Shift<'_> {
+    type Output = Vec<ShiftedActivations>;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, _: L) -> Self::Output {
+        let group = |x: &[f32; GROUP]| {
+            let mut out = ShiftedActivations { x: [[0.0; WIDTH]; 8], offsets: [0.0; WIDTH] };
+            for (block, x) in x.as_chunks::<32>().0.iter().enumerate() {
+                let mut sums = [0.0; 4];
+                for k in 0..8 {
+                    for (lane, sum) in sums.iter_mut().enumerate() {
+                        // Byte `i` of a block has weights `i` and `i + 16`.
+                        let x = x[4 * lane + k / 2 + 16 * (k % 2)];
+                        *sum -= 8.0 * x;
+                        out.x[k][4 * block + lane] = x * FACTORS[k % 4];
+                    }
+                }
+                out.offsets[4 * block..][..4].copy_from_slice(&sums);
+            }
+            out
+        };
+        self.0.as_chunks().0.iter().map(group).collect()
+    }
+}
+
+/// Dot products of Q4_0.
+#[derive(Debug)]
+pub(super) struct NibbleDots;
+
+impl Dots for NibbleDots {
+    const SEVERAL_ROWS: bool = true;
+
+    #[inline(always)]
+    fn dots<L: Lanes, const R: usize, const C: usize>(
+        lanes: L,
+        rows: &[&[u8]; R],
+        columns: &[Column<'_>; C],
+    ) -> [[f32; C]; R] {
+        let mut sums = [[lanes.splat(0.0); C]; R];
+        let (groups, ahead) = (rows[0].len() / (BLOCKS * BYTES), ahead(rows));
+        // Of equal lengths, which need no checks in the loop.
+        let rows = rows.each_ref().map(|row| &row.as_chunks::<{ BLOCKS * BYTES }>().0[..groups]);
+        let columns = columns.each_ref().map(|column| &column.shifted[..groups]);
+        for index in 0..groups {
+            let mut words = [lanes.zero_ints(); R];
+            for r in 0..R {
+                // One prefetch: 72 bytes are little more than a line.
+                lanes.prefetch_after(&rows[r][index][..64], ahead);
+                words[r] = lanes.ints_of_four_blocks(&rows[r][index]);
+            }
+            // Hidden from the compiler, it is an address of its own: with an index, products and loads would be two instructions.
+            let x = columns.map(|column| lanes.in_memory(&column[index]));
+            // Two chains of sums.
+            let mut dots = x.map(|x| [[lanes.load(&x.offsets); 2]; R]);
+            for_units!(NIBBLE => {
+                for r in 0..R {
+                    if NIBBLE == 4 {
+                        words[r] = lanes.high_words(words[r]);
+                    }
+                    let w = lanes.floats(lanes.masked(words[r], 15 << (4 * (NIBBLE % 4))));
+                    for c in 0..C {
+                        let (x, dot) =
+                            (lanes.load(&x[c].x[NIBBLE]), &mut dots[c][r][NIBBLE % 2]);
+                        *dot = match NIBBLE {
+                            1 => lanes.mul(w, x),
+                            _ => lanes.fma(w, x, *dot),
+                        };
+                        if R * C == 1 {
+                            *dot = lanes.in_order(*dot);
+                        }
+                    }
+                }
+            });
+            for r in 0..R {
+                let scales = lanes.halves_of_four_blocks(&rows[r][index]);
+                for c in 0..C {
+                    let dot = lanes.add(dots[c][r][0], dots[c][r][1]);
+                    sums[r][c] = lanes.fma(scales, dot, sums[r][c]);
+                }
+            }
+        }
+        let mut out = [[0.0; C]; R];
+        for r in 0..R {
+            for c in 0..C {
+                out[r][c] = lanes.sum(sums[r][c]);
+            }
+        }
+        out
+    }
+}
