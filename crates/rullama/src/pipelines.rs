@@ -11,6 +11,9 @@ use rullama_engine::gpu::{MAX_PIPELINE_CACHE_BYTES, PipelineKey, PipelineStore};
 /// Maximum size of a file.
 const MAX_BYTES: u64 = MAX_PIPELINE_CACHE_BYTES as u64;
 
+/// Files of an adapter: two versions of this library that are used in turn keep theirs.
+const KEPT: usize = 4;
+
 /// A folder in which compiled pipelines are kept. Failures are not reported: pipelines are compiled again.
 #[derive(Debug)]
 pub(crate) struct PipelineFolder(pub(crate) PathBuf);
@@ -23,7 +26,7 @@ impl PipelineStore for PipelineFolder {
     fn save(&self, key: &PipelineKey, data: &[u8]) {
         let name = key.name();
         if write(&self.0, &name, data).is_ok() {
-            let _ = remove_others(&self.0, key.adapter(), &name);
+            let _ = remove_old(&self.0, key.adapter());
         }
     }
 }
@@ -68,25 +71,32 @@ fn write(folder: &Path, name: &str, data: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes files of the adapter's other drivers and of other versions of this library.
-fn remove_others(folder: &Path, adapter: &str, name: &str) -> io::Result<()> {
+/// Removes all but the newest files of an adapter: those of earlier drivers and versions of this library, and what a killed process was writing.
+fn remove_old(folder: &Path, adapter: &str) -> io::Result<()> {
     let adapter = format!("{adapter}_");
+    let mut found = Vec::new();
     for entry in fs::read_dir(folder)?.flatten() {
-        let found = entry.file_name();
-        let Some(found) = found.to_str() else { continue };
-        // Names that begin like this one's are files that another process is writing.
-        if found.starts_with(&adapter) && !found.starts_with(name) {
-            let _ = fs::remove_file(entry.path());
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with(&adapter)) {
+            let modified = entry.metadata().and_then(|found| found.modified());
+            found.extend(modified.map(|modified| (modified, entry.path())));
         }
+    }
+    found.sort_unstable();
+    for (_, path) in found.iter().rev().skip(KEPT) {
+        let _ = fs::remove_file(path);
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
+    use std::{
+        fs,
+        path::Path,
+        time::{Duration, SystemTime},
+    };
 
-    use super::{MAX_BYTES, read, remove_others, write};
+    use super::{MAX_BYTES, read, remove_old, write};
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).expect("a folder").flatten();
@@ -136,12 +146,19 @@ mod tests {
     }
 
     #[test]
-    fn files_of_other_drivers_are_removed() {
+    fn the_newest_files_of_an_adapter_are_kept() {
         let folder = tempfile::tempdir().expect("a folder");
-        for name in ["gpu_1_a", "gpu_1_b", "gpu_1_b.x.part", "gpu_12_a", "other"] {
-            fs::write(folder.path().join(name), name).expect("a file");
+        let all =
+            ["gpu_1_a", "gpu_1_b.x.part", "gpu_1_c", "gpu_1_d", "gpu_1_e", "gpu_12_a", "other"];
+        for (hour, name) in all.iter().enumerate() {
+            let file = fs::File::create(folder.path().join(name)).expect("a file");
+            // The order of names is not that of times.
+            let hour = (hour as u64 + 2) % 5;
+            let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(3600 * hour);
+            file.set_modified(modified).expect("a time");
         }
-        remove_others(folder.path(), "gpu_1", "gpu_1_b").expect("a folder");
-        assert_eq!(names(folder.path()), ["gpu_12_a", "gpu_1_b", "gpu_1_b.x.part", "other"]);
+        remove_old(folder.path(), "gpu_1").expect("a folder");
+        let kept = ["gpu_12_a", "gpu_1_a", "gpu_1_b.x.part", "gpu_1_c", "gpu_1_e", "other"];
+        assert_eq!(names(folder.path()), kept);
     }
 }
