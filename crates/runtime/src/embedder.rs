@@ -23,9 +23,10 @@ use rullama_models::{
 use rullama_tokenizer::{Special, Tokenizer};
 
 use crate::{
+    background::Background,
     error::RuntimeError,
     loader::{Progress, all_weights},
-    vocabulary,
+    vocabulary::FileVocabulary,
 };
 
 /// Maximum tokens of a pass, unless a single text is longer.
@@ -148,12 +149,13 @@ impl Embedder {
         let config = EmbeddingConfig::of_file(gguf)?;
         let catalog = Catalog::of_file(gguf, &config.expected())?;
         let graph = embedding(&config, &catalog, (MIN_TOKENS, 1)).graph;
+        let tokenizer = FileVocabulary::new(gguf).ok().map(FileVocabulary::start);
         let weights = all_weights(gguf, &device, &[graph], progress).await?;
         let flag = |name: &str| -> Result<bool, RuntimeError> {
             Ok(gguf.bool(&format!("tokenizer.ggml.{name}")).optional()?.unwrap_or(true))
         };
         let ends = (flag("add_bos_token")?, flag("add_eos_token")?);
-        let tokenizer = vocabulary::tokenizer(gguf).ok();
+        let tokenizer = tokenizer.and_then(Background::finish);
         let prepared = RefCell::default();
         Ok(Self { device, config, catalog, weights, tokenizer, ends, prepared })
     }

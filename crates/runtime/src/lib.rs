@@ -2,6 +2,7 @@
 //! The API uses plain values and knows no HTTP, JavaScript or GPU interface.
 
 pub mod adapters;
+mod background;
 pub mod denoise;
 pub mod drafter;
 pub mod embedder;

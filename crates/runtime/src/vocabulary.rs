@@ -1,8 +1,12 @@
 //! Tokenizer and chat template of a model file.
 
+use std::collections::HashSet;
+
 use rullama_chat::{ChatError, ChatTemplate, Family, TemplateSource};
-use rullama_gguf::{Array, Gguf, GgufError, Optional, Value};
+use rullama_gguf::{Array, Gguf, GgufError, Optional, StringArray, Value};
 use rullama_tokenizer::{Tokenizer, TokenizerError, Vocab};
+
+use crate::background::Background;
 
 /// Why a file has no usable tokenizer.
 #[derive(Debug, thiserror::Error)]
@@ -29,50 +33,88 @@ pub enum VocabularyError {
 /// # Errors
 /// If the file has no vocabulary, or a broken one.
 pub fn tokenizer(gguf: &Gguf) -> Result<Tokenizer, VocabularyError> {
-    Ok(Tokenizer::new(&vocabulary(gguf)?)?)
+    FileVocabulary::new(gguf)?.tokenizer()
 }
 
-/// The vocabulary of a model file, unchecked.
-///
-/// # Errors
-/// If the file has none, or a key has the wrong type.
-pub fn vocabulary(gguf: &Gguf) -> Result<Vocab<'_>, VocabularyError> {
-    let key = |name: &str| format!("tokenizer.ggml.{name}");
-    let id = |name: &str| gguf.u32(&key(name)).optional();
-    let text = |name: &str| gguf.str(&key(name)).optional();
-    let flag = |name: &str| gguf.bool(&key(name)).optional();
-    let ids = |name: &str| gguf.integers(&key(name)).optional().map(Option::unwrap_or_default);
-    let no_vocabulary = || VocabularyError::NoVocabulary { file: gguf.name().into() };
-    let tokens = gguf.strings(&key("tokens")).optional()?.ok_or_else(no_vocabulary)?;
-    let merges = gguf.strings(&key("merges")).optional()?;
-    let architecture = gguf.str("general.architecture").optional()?.unwrap_or_default();
-    let count = token_count(gguf, architecture, tokens.len());
-    let mut types = ids("token_type")?;
-    types.truncate(count);
-    // Gemma adds no space prefix; early converters omit the key.
-    let no_prefix = architecture.starts_with("gemma").then_some(false);
-    Ok(Vocab {
-        model: text("model")?,
-        pre: text("pre")?,
-        add_bos: flag("add_bos_token")?,
-        add_eos: flag("add_eos_token")?,
-        add_space_prefix: flag("add_space_prefix")?.or(no_prefix),
-        tokens: tokens.iter().take(count).collect(),
-        types,
-        scores: match gguf.get(&key("scores")) {
-            Some(Value::Array(Array::F32(scores))) => Some(&scores[..scores.len().min(count)]),
+/// The vocabulary of a model file, unchecked. It shares the file's strings, so that another thread can make a tokenizer of it, which takes
+/// some tenths of a second.
+pub(crate) struct FileVocabulary {
+    model: Option<String>,
+    pre: Option<String>,
+    tokens: StringArray,
+    /// Usable tokens.
+    count: usize,
+    merges: StringArray,
+    scores: Option<Vec<f32>>,
+    /// The rest, without what is above.
+    rest: Vocab<'static>,
+}
+
+impl FileVocabulary {
+    /// Reads the file's keys.
+    pub(crate) fn new(gguf: &Gguf) -> Result<Self, VocabularyError> {
+        let key = |name: &str| format!("tokenizer.ggml.{name}");
+        let id = |name: &str| gguf.u32(&key(name)).optional();
+        let text =
+            |name: &str| Ok::<_, GgufError>(gguf.str(&key(name)).optional()?.map(String::from));
+        let flag = |name: &str| gguf.bool(&key(name)).optional();
+        let ids = |name: &str| gguf.integers(&key(name)).optional().map(Option::unwrap_or_default);
+        let strings = |name: &str| gguf.strings(&key(name)).optional().map(Option::<&_>::cloned);
+        let no_vocabulary = || VocabularyError::NoVocabulary { file: gguf.name().into() };
+        let tokens = strings("tokens")?.ok_or_else(no_vocabulary)?;
+        let merges = strings("merges")?.unwrap_or_default();
+        let architecture = gguf.str("general.architecture").optional()?.unwrap_or_default();
+        let count = token_count(gguf, architecture, tokens.len());
+        let mut types = ids("token_type")?;
+        types.truncate(count);
+        let scores = match gguf.get(&key("scores")) {
+            Some(Value::Array(Array::F32(scores))) => {
+                Some(scores[..scores.len().min(count)].to_vec())
+            }
             _ => None,
-        },
-        merges: merges.map(|merges| merges.iter().collect()).unwrap_or_default(),
-        bos: id("bos_token_id")?,
-        eos: id("eos_token_id")?,
-        eos_ids: ids("eos_token_ids")?,
-        eot: id("eot_token_id")?,
-        unknown: id("unknown_token_id")?,
-        padding: id("padding_token_id")?,
-        mask: id("mask_token_id")?,
-        suppress: ids("suppress_tokens")?,
-    })
+        };
+        // Gemma adds no space prefix; early converters omit the key.
+        let no_prefix = architecture.starts_with("gemma").then_some(false);
+        let rest = Vocab {
+            add_bos: flag("add_bos_token")?,
+            add_eos: flag("add_eos_token")?,
+            add_space_prefix: flag("add_space_prefix")?.or(no_prefix),
+            types,
+            bos: id("bos_token_id")?,
+            eos: id("eos_token_id")?,
+            eos_ids: ids("eos_token_ids")?,
+            eot: id("eot_token_id")?,
+            unknown: id("unknown_token_id")?,
+            padding: id("padding_token_id")?,
+            mask: id("mask_token_id")?,
+            suppress: ids("suppress_tokens")?,
+            ..Vocab::default()
+        };
+        Ok(Self { model: text("model")?, pre: text("pre")?, tokens, count, merges, scores, rest })
+    }
+
+    /// Number of tokens that must never be sampled, if the vocabulary is valid.
+    pub(crate) fn suppressed(&self) -> usize {
+        self.rest.suppress.iter().collect::<HashSet<_>>().len()
+    }
+
+    /// Starts to make the tokenizer; `None` if the vocabulary is not valid.
+    pub(crate) fn start(self) -> Background<Option<Tokenizer>> {
+        Background::start(|| self.tokenizer().ok())
+    }
+
+    /// The tokenizer.
+    fn tokenizer(self) -> Result<Tokenizer, VocabularyError> {
+        let vocab = Vocab {
+            model: self.model.as_deref(),
+            pre: self.pre.as_deref(),
+            tokens: self.tokens.iter().take(self.count).collect(),
+            scores: self.scores.as_deref(),
+            merges: self.merges.iter().collect(),
+            ..self.rest
+        };
+        Ok(Tokenizer::new(&vocab)?)
+    }
 }
 
 /// Number of usable tokens. Ollama's Gemma 3 files list image placeholders that the embedding table has no rows for.

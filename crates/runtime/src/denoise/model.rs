@@ -18,11 +18,12 @@ use rullama_tokenizer::Tokenizer;
 
 use super::{DenoiseOptions, Denoising};
 use crate::{
+    background::Background,
     error::RuntimeError,
     loader::all_weights,
     model::{CacheType, Progress},
     session::DEFAULT_CONTEXT,
-    vocabulary::{self, FamilyError, GivenTemplate},
+    vocabulary::{self, FamilyError, FileVocabulary, GivenTemplate},
 };
 
 /// A block diffusion model on a device; cloning is cheap and shares the weights.
@@ -65,8 +66,9 @@ impl Denoiser {
             canvas(&config, &catalog, &shape.canvas(true, false)).graph,
             prefill_graph(&config, &catalog, &shape),
         ];
+        let tokenizer = FileVocabulary::new(&gguf).ok().map(FileVocabulary::start);
         let weights = all_weights(&gguf, &device, &graphs, progress).await?;
-        let tokenizer = vocabulary::tokenizer(&gguf).ok().map(Rc::new);
+        let tokenizer = tokenizer.and_then(Background::finish).map(Rc::new);
         let template = OnceCell::new();
         Ok(Self(Rc::new(Inner { gguf, device, config, catalog, weights, tokenizer, template })))
     }

@@ -20,9 +20,10 @@ use super::{
     passes::{DefaultPasses, Placement},
 };
 use crate::{
+    background::Background,
     error::RuntimeError,
     loader::{Loader, OnProgress, Wanted, check_formats},
-    vocabulary,
+    vocabulary::FileVocabulary,
 };
 
 /// Tensor name of the per-layer input table.
@@ -95,10 +96,10 @@ pub(super) async fn load(
     let placement = Placement { table: wanted, host_experts };
     let passes = DefaultPasses::new(&config, &catalog, options, placement);
     passes.warm(&device, &passes.prefill());
-    // Takes a third of a second, while other threads compile.
-    let tokenizer = vocabulary::tokenizer(&gguf).ok().map(Rc::new);
-    let suppressed = tokenizer.as_ref().map_or(0, |tokenizer| tokenizer.suppressed().len());
+    let vocabulary = FileVocabulary::new(&gguf).ok();
+    let suppressed = vocabulary.as_ref().map_or(0, FileVocabulary::suppressed);
     passes.warm(&device, &passes.decode(suppressed));
+    let tokenizer = vocabulary.map(FileVocabulary::start);
 
     let mut weights = Weights::new(&device);
     let mut host = Weights::new(&Device::Cpu);
@@ -130,7 +131,7 @@ pub(super) async fn load(
         weights,
         host,
         host_experts,
-        tokenizer,
+        tokenizer: tokenizer.and_then(Background::finish).map(Rc::new),
         template: OnceCell::new(),
         rope_factors,
         table_resident,
