@@ -349,7 +349,8 @@ fn nibbles_are_multiplied_where_they_are() {
         let mut row: Vec<u8> = noise_bytes.iter().map(|x| (x * 127.0) as i8 as u8).collect();
         for (i, block) in row.as_chunks_mut::<18>().0.iter_mut().enumerate() {
             // Scales from 0.5 to 8, of both signs.
-            block[..2].copy_from_slice(&[i as u8, 0x38 + (i % 4 * 4) as u8 | (i as u8 & 1) << 7]);
+            let (exponent, sign) = (0x38 + 4 * (i as u8 % 4), (i as u8 % 2) << 7);
+            block[..2].copy_from_slice(&[i as u8, exponent | sign]);
             if bits != 0x71 {
                 block[2..].fill(bits);
             }
