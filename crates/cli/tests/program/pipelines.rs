@@ -7,6 +7,7 @@ use std::{
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     process::Command,
+    time::{Duration, SystemTime},
 };
 
 use serde_json::Value;
@@ -50,14 +51,19 @@ fn the_second_start_uses_what_the_first_one_kept() {
     let after = fs::metadata(file(cache.path())).unwrap();
     assert!(after.ino() == before.ino() || after.len() > before.len());
 
-    // A damaged file is replaced, and files of other drivers are removed.
+    // A damaged file is replaced, and the oldest of too many files is removed.
     let adapter = kept.to_str().unwrap().rsplit_once('_').unwrap().0;
-    fs::write(format!("{adapter}_0123456789abcdef"), "another driver's").unwrap();
+    let others = [0, 1, 2, 3].map(|hour| (hour, PathBuf::from(format!("{adapter}_{hour:016x}"))));
+    for (hour, other) in &others {
+        let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(3600 * hour);
+        fs::File::create(other).unwrap().set_modified(modified).unwrap();
+    }
     let mut damaged = whole.clone();
     damaged[0] ^= 1;
     fs::write(&kept, &damaged).unwrap();
     assert_eq!(reply(cache.path()).stdout(), first);
-    assert_eq!(fs::read(file(cache.path())).unwrap()[..44], whole[..44]);
+    assert_eq!(fs::read(&kept).unwrap()[..44], whole[..44]);
+    assert_eq!(others.map(|(_, other)| other.exists()), [false, true, true, true]);
 }
 
 #[test]
