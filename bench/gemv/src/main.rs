@@ -22,7 +22,7 @@ const WIDTH: usize = 8192;
 /// Passes per matrix, each shorter than a time slice of a busy machine.
 const PASSES: usize = 32;
 /// Rows of one call, as the executor makes them.
-const TOGETHER: usize = 8;
+const TOGETHER: usize = 16;
 /// Rows that fit the L2 cache.
 const CACHED_ROWS: usize = 32;
 /// More than any cache holds.

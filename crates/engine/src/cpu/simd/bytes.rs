@@ -1,6 +1,6 @@
-//! Dot products in bytes, for AVX2: an instruction multiplies 32 unsigned levels with digits of 8 bits, where words of 16 bits take two, and
-//! products are scaled as they are added up, where levels in words are scaled first. An activation is three such digits: the largest of its block
-//! has 22 or 23 bits.
+//! Dot products in bytes, for AVX2 with or without AVX-VNNI. `vpmaddubsw` multiplies 32 unsigned levels with signed digits of the activations,
+//! where kernels in 16-bit words need two instructions; `vpmaddwd` or `vpdpwssd` then applies the scales. An activation is three digits of 8 bits:
+//! the largest of its block has 22 or 23 bits.
 
 use super::{
     Kernel,
@@ -56,7 +56,7 @@ pub(crate) trait ByteLanes: Copy {
         x: &[f32; 8],
         total: Self::Floats,
     ) -> Self::Floats;
-    /// Subtracts `scales · factor · x` of halves.
+    /// Subtracts `scales · factor · x`, where `x` are the sums of half units: the zero point of signed levels.
     fn subtract_offsets(
         self,
         scales: &[u8; 16],
@@ -68,7 +68,7 @@ pub(crate) trait ByteLanes: Copy {
     fn sum(self, total: Self::Floats) -> f32;
 }
 
-/// Of levels without kernels in bytes.
+/// For feature levels without kernels in bytes: it has no values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum NoBytes {}
 
@@ -162,7 +162,7 @@ impl Kernel for SplitBytes<'_> {
             for (half, x) in halves(lanes, x).into_iter().enumerate() {
                 let fixed = lanes.integers(lanes.mul(x, lanes.splat(power(exponent))));
                 for (i, fixed) in fixed.into_iter().enumerate() {
-                    // What a digit, rounded to nearest, leaves: the low bits, read as a signed number.
+                    // Rounded to nearest: the low digit is the low byte, read as a signed number, and the rest gets its carry.
                     let (low, rest) = (fixed as i8, (fixed + (1 << 7)) >> 8);
                     out.digits[0][unit][16 * half + i] = low;
                     out.digits[1][unit][16 * half + i] = rest as i8;

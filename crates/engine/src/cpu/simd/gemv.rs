@@ -99,7 +99,7 @@ pub(super) fn ahead(rows: &[&[u8]]) -> usize {
 
 /// How rows of a format are multiplied with columns.
 pub(super) trait Dots {
-    /// Whether the kernel for several rows is compiled, which takes long: for the formats most models have.
+    /// Whether the kernel for several rows is compiled, which takes long: for K-quants and formats with units of 32.
     const SEVERAL_ROWS: bool;
     /// Whether the sums of two rows and a column fit into sixteen registers.
     #[inline(always)]

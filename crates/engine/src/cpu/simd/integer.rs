@@ -60,8 +60,8 @@ impl Kernel for Prepare<'_> {
     }
 }
 
-/// The power of two that makes the largest magnitude of a block, and up to `more` steps above it, less than two to the power of `bits`. `None`
-/// if an activation is infinite or NaN. It and its inverse are normal numbers, so that steps are at least 2⁻¹²⁶.
+/// The exponent of the power of two that scales the largest magnitude of a block, plus `more` units in the last place, below 2 to the power of
+/// `bits`. `None` if an activation is infinite or NaN. The power and its inverse are normal numbers, so that steps are at least 2⁻¹²⁶.
 #[inline(always)]
 pub(super) fn exponent(x: &[f32; BLOCK], more: u32, bits: i32) -> Option<i32> {
     const INFINITE: u32 = 0x7F80_0000;

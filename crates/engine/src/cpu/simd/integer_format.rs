@@ -8,7 +8,7 @@ pub(super) trait IntegerFormat {
     const BYTES: usize;
     /// Whether half units have a minimum that is subtracted.
     const MINIMA: bool = false;
-    /// Whether the loop over units is unrolled, which takes the compiler long: for the formats most models have.
+    /// Whether the loop over units is unrolled, which takes the compiler long: for K-quants.
     const UNROLLED: bool = false;
     /// Its levels, if kernels in bytes can multiply them.
     const BYTE_LEVELS: Option<ByteLevels> = None;

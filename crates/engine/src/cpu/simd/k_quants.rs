@@ -59,6 +59,7 @@ pub(super) struct Q2K;
 impl IntegerFormat for Q2K {
     const BYTES: usize = 84;
     const MINIMA: bool = true;
+    const UNROLLED: bool = true;
     type Pairs = [i32; WIDTH];
     type Book = ();
 
@@ -87,6 +88,7 @@ pub(super) struct Q3K;
 
 impl IntegerFormat for Q3K {
     const BYTES: usize = 110;
+    const UNROLLED: bool = true;
     type Pairs = [i32; WIDTH];
     type Book = ();
 

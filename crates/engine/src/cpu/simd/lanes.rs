@@ -32,11 +32,11 @@ pub(crate) trait Lanes: Copy {
     type Words: Copy;
     /// 16 integers of 32 bits.
     type Ints: Copy;
-    /// What multiplies bytes.
+    /// The level's kernels in bytes.
     type ByBytes: ByteLanes;
     /// The sums that there are registers for.
     const TILE: Tile;
-    /// What multiplies bytes, if that takes fewer instructions than to multiply words.
+    /// The level's kernels in bytes, if they take fewer instructions than those in words.
     #[inline(always)]
     fn by_bytes(self) -> Option<Self::ByBytes> {
         None
@@ -170,9 +170,9 @@ pub(crate) trait Lanes: Copy {
     }
     /// Adds the products of two words each to every lane, wrapping; which two they are is the level's choice.
     fn dot_words(self, a: Self::Words, b: Self::Words, sums: Self::Ints) -> Self::Ints;
-    /// The same value, whose halves the compiler computes in turns: processors look ahead only so far for a second chain of sums.
+    /// The same value, whose halves the compiler computes in turns: otherwise the reorder buffer of a processor may hold only one chain of sums.
     #[inline(always)]
-    fn in_order(self, x: Self::Floats) -> Self::Floats {
+    fn interleaved(self, x: Self::Floats) -> Self::Floats {
         x
     }
     /// 16 integers from memory.

@@ -43,7 +43,7 @@ pub(crate) trait Kernel {
 /// Runs a kernel on the best level of this processor.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
-    x86::run(x86::best(), kernel)
+    x86::run(x86::Level::HIGHEST, kernel)
 }
 
 /// Runs a kernel on the vectors that every browser with this module has.

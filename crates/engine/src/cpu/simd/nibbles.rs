@@ -1,28 +1,27 @@
-//! Dot products of rows of Q4_0 whose levels stay where they are. Four of a block's bytes are a word of eight nibbles, and `word & 15 << 4k` is
+//! Dot products of rows of Q4_0 without unpacking its nibbles. Four of a block's bytes are a word of eight nibbles, and `word & 15 << 4k` is
 //! level `k` times 16ᵏ: a mask and a conversion for a vector of levels, where bytes would have to be unpacked, shuffled and widened. Activations
-//! are divided by 16ᵏ beforehand, which is exact. What all levels are too large by, 8, is multiplied with the activations beforehand, too.
+//! are divided by 16ᵏ beforehand, which is exact for normal numbers. The zero point, 8, becomes `-8 · Σx` of a lane, from which its sum starts.
 
 use super::{
     Kernel,
+    formats::{Format, Q4_0},
     gemv::{Column, Dots, ahead, for_units},
     lanes::{Lanes, WIDTH},
 };
 
-/// Bytes of a block: an F16 and 32 nibbles.
-const BYTES: usize = 18;
 /// Blocks of a group: each fills four of a vector's lanes.
 const BLOCKS: usize = 4;
 /// Weights of a group.
 pub(super) const GROUP: usize = 32 * BLOCKS;
 
-/// What the activations of nibbles 0 to 3 of a word are multiplied with; nibbles 4 to 7 are shifted to where these were.
+/// 16⁻ᵏ for the nibbles k = 0 to 3 of a word; nibbles 4 to 7 are shifted down before, and use the same.
 const FACTORS: [f32; 4] = [1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0];
 
 /// The activations of a group of blocks.
 #[derive(Debug, Clone)]
 #[repr(align(64))]
 pub(super) struct ShiftedActivations {
-    /// Those of nibbles `k` of the lanes' words, times a factor.
+    /// Those of nibbles `k` of the lanes' words, divided by 16ᵏ (of 4 to 7, by 16ᵏ⁻⁴).
     x: [[f32; WIDTH]; 8],
     /// The sums of a lane's activations, times -8.
     offsets: [f32; WIDTH],
@@ -70,9 +69,10 @@ impl Dots for NibbleDots {
         columns: &[Column<'_>; C],
     ) -> [[f32; C]; R] {
         let mut sums = [[lanes.splat(0.0); C]; R];
-        let (groups, ahead) = (rows[0].len() / (BLOCKS * BYTES), ahead(rows));
+        let (groups, ahead) = (rows[0].len() / (BLOCKS * Q4_0::BYTES), ahead(rows));
         // Of equal lengths, which need no checks in the loop.
-        let rows = rows.each_ref().map(|row| &row.as_chunks::<{ BLOCKS * BYTES }>().0[..groups]);
+        let rows =
+            rows.each_ref().map(|row| &row.as_chunks::<{ BLOCKS * Q4_0::BYTES }>().0[..groups]);
         let columns = columns.each_ref().map(|column| &column.shifted[..groups]);
         for index in 0..groups {
             let mut words = [lanes.zero_ints(); R];
@@ -99,7 +99,7 @@ impl Dots for NibbleDots {
                             _ => lanes.fma(w, x, *dot),
                         };
                         if R * C == 1 {
-                            *dot = lanes.in_order(*dot);
+                            *dot = lanes.interleaved(*dot);
                         }
                     }
                 }

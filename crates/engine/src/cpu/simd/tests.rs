@@ -139,7 +139,7 @@ fn rows_times_a_few_columns_equal_the_definition() {
             }
             // Batch-invariance: a column alone, with one or several rows, gives the same bits.
             for (column, together) in columns.chunks(1).zip(out) {
-                for count in [1, 3] {
+                for count in [1, 3, 4, 5] {
                     let (rows, mut alone) = (vec![row.as_slice(); count], vec![f32::NAN; count]);
                     gemv(dtype, &rows, column, &mut Vec::new(), &mut alone);
                     for alone in alone {
@@ -215,16 +215,18 @@ fn decoded_blocks_equal_those_of_the_format() {
 
 #[test]
 fn every_level_multiplies_rows_of_every_format() {
-    let width = 1536;
-    for dtype in FORMATS {
-        let bytes = row_of(dtype, 3 * width);
-        let rows: Vec<&[u8]> = bytes.chunks_exact(bytes.len() / 3).collect();
-        let w = decoded(dtype, &bytes, 3 * width);
+    // Five rows are a group of four and a rest, or two groups of two. The second width is no multiple of a group's.
+    const ROWS: usize = 5;
+    let cases = FORMATS.into_iter().flat_map(|dtype| [(dtype, 1536), (dtype, 544)]);
+    for (dtype, width) in cases.filter(|(dtype, width)| width % dtype.block_elements() == 0) {
+        let bytes = row_of(dtype, ROWS * width);
+        let rows: Vec<&[u8]> = bytes.chunks_exact(bytes.len() / ROWS).collect();
+        let w = decoded(dtype, &bytes, ROWS * width);
         let x: Vec<Vec<f32>> = (0..5).map(|seed| noise(width, 2 + seed)).collect();
         for_levels(|level| {
             let columns: Vec<_> = x.iter().map(|x| column_at(level, dtype, x)).collect();
             for count in [1, 5] {
-                let (columns, mut out) = (&columns[..count], vec![f32::NAN; 3 * count]);
+                let (columns, mut out) = (&columns[..count], vec![f32::NAN; ROWS * count]);
                 if !multiply_at(level, dtype, &rows, columns, &mut out) {
                     return;
                 }
@@ -340,15 +342,15 @@ fn activations_of_any_magnitude_are_multiplied() {
     }
 }
 
-/// Q4_0's levels where they are, of 0 and 15 alone and of any bits, with activations that shifting makes smaller by up to 2¹².
+/// Q4_0 multiplied without unpacking, with nibbles of 0 and 15 alone and of any bits, and activations that are divided by up to 2¹².
 #[test]
-fn nibbles_are_multiplied_where_they_are() {
+fn nibbles_are_multiplied_without_unpacking() {
     let (dtype, width) = (DType::Q4_0, 512);
     for bits in [0x00, 0xFF, 0x0F, 0xF0, 0x71] {
         let noise_bytes = noise(width / 32 * 18, bits.into());
         let mut row: Vec<u8> = noise_bytes.iter().map(|x| (x * 127.0) as i8 as u8).collect();
         for (i, block) in row.as_chunks_mut::<18>().0.iter_mut().enumerate() {
-            // Scales from 0.5 to 8, of both signs.
+            // Scales from 0.5 to 4, of both signs.
             let (exponent, sign) = (0x38 + 4 * (i as u8 % 4), (i as u8 % 2) << 7);
             block[..2].copy_from_slice(&[i as u8, exponent | sign]);
             if bits != 0x71 {
@@ -389,7 +391,8 @@ use super::x86::{Level, run as run_at};
 
 #[cfg(target_arch = "x86_64")]
 fn for_levels(test: impl Fn(Level)) {
-    [Level::Plain, Level::Avx2, Level::Avx512, Level::Vnni].into_iter().for_each(test);
+    use Level::{Avx2, Avx512, Avx512Vnni, AvxVnni, Plain};
+    [Plain, Avx2, AvxVnni, Avx512, Avx512Vnni].into_iter().for_each(test);
 }
 
 /// The levels of other targets.

@@ -1,7 +1,8 @@
 //! AVX2 and AVX-512 on x86-64, chosen at run time.
 //!
-//! Soundness of the `unsafe` blocks: [`Avx2`] and [`Avx512`] are private to this module and exist only inside of `run_avx2`, `run_avx512`
-//! and `run_vnni`, which are called only after detection of their features; loads and stores go through references to arrays of the vector's size.
+//! Soundness of the `unsafe` blocks: [`Avx2`] and [`Avx512`] are private to this module and exist only inside of `run_avx2`,
+//! `run_avx_vnni`, `run_avx512` and `run_avx512_vnni`, which are called only after detection of their features; loads and stores go through
+//! references to arrays of the vector's size; assembly is empty, or one instruction of the level on registers.
 #![expect(unsafe_code, reason = "intrinsics of features that are detected at run time")]
 
 use std::{arch::x86_64::*, sync::LazyLock};
@@ -13,62 +14,74 @@ use super::{
     lanes::{Lanes, Plain, Tile, WIDTH},
 };
 
-/// A feature level.
+/// A feature level; a processor has some of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     /// SSE2, which every x86-64 processor has.
     Plain,
     /// AVX2, FMA and F16C.
     Avx2,
-    /// AVX-512 F, BW and VL besides.
+    /// AVX-VNNI besides.
+    AvxVnni,
+    /// AVX-512 F, BW and VL besides AVX2, FMA and F16C.
     Avx512,
     /// AVX-512 VNNI besides.
-    Vnni,
+    Avx512Vnni,
 }
 
-/// Vectors of 256 bits.
+/// Vectors of 256 bits, with or without an instruction for dot products of integers.
 #[derive(Debug, Clone, Copy)]
-struct Avx2(());
+struct Avx2<const VNNI: bool>(());
 
 /// Vectors of 512 bits, with or without an instruction for dot products of integers.
 #[derive(Debug, Clone, Copy)]
 struct Avx512<const VNNI: bool>(());
 
-/// The highest level of this processor.
-pub(super) fn best() -> Level {
-    static BEST: LazyLock<Level> = LazyLock::new(|| {
-        let avx2 = is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("f16c");
-        let avx512 = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512vl");
-        match (avx2, avx512, is_x86_feature_detected!("avx512vnni")) {
-            (true, true, true) => Level::Vnni,
-            (true, true, false) => Level::Avx512,
-            (true, false, _) => Level::Avx2,
-            (false, ..) => Level::Plain,
-        }
-    });
-    *BEST
+impl Level {
+    pub(super) const HIGHEST: Self = Self::Avx512Vnni;
 }
 
-/// Runs a kernel on a level, or on the best one of this processor if that is lower.
-pub(super) fn run<K: Kernel>(level: Level, kernel: K) -> K::Output {
-    match level.min(best()) {
+/// The levels of this processor, from the highest on, without [`Level::Plain`].
+static LEVELS: LazyLock<Vec<Level>> = LazyLock::new(|| {
+    let avx2 = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c");
+    let avx512 = avx2
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl");
+    let levels = [
+        (Level::Avx512Vnni, avx512 && is_x86_feature_detected!("avx512vnni")),
+        (Level::Avx512, avx512),
+        (Level::AvxVnni, avx2 && is_x86_feature_detected!("avxvnni")),
+        (Level::Avx2, avx2),
+    ];
+    levels.into_iter().filter(|(_, detected)| *detected).map(|(level, _)| level).collect()
+});
+
+/// Runs a kernel on the highest level of this processor, up to one.
+pub(super) fn run<K: Kernel>(most: Level, kernel: K) -> K::Output {
+    match LEVELS.iter().find(|level| **level <= most).unwrap_or(&Level::Plain) {
         Level::Plain => kernel.run(Plain),
-        // SAFETY: `best` has detected the features.
+        // SAFETY: `LEVELS` has detected the features.
         Level::Avx2 => unsafe { run_avx2(kernel) },
-        // SAFETY: `best` has detected the features.
+        // SAFETY: `LEVELS` has detected the features.
+        Level::AvxVnni => unsafe { run_avx_vnni(kernel) },
+        // SAFETY: `LEVELS` has detected the features.
         Level::Avx512 => unsafe { run_avx512(kernel) },
-        // SAFETY: `best` has detected the features.
-        Level::Vnni => unsafe { run_vnni(kernel) },
+        // SAFETY: `LEVELS` has detected the features.
+        Level::Avx512Vnni => unsafe { run_avx512_vnni(kernel) },
     }
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run(Avx2(()))
+    kernel.run(Avx2::<false>(()))
+}
+
+#[target_feature(enable = "avxvnni,avx2,fma,f16c")]
+fn run_avx_vnni<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx2::<true>(()))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx2,fma,f16c")]
@@ -77,7 +90,7 @@ fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
 }
 
 #[target_feature(enable = "avx512vnni,avx512f,avx512bw,avx512vl,avx2,fma,f16c")]
-fn run_vnni<K: Kernel>(kernel: K) -> K::Output {
+fn run_avx512_vnni<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(Avx512::<true>(()))
 }
 

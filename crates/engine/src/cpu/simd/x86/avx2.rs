@@ -4,7 +4,7 @@ use std::arch::{asm, x86_64::*};
 
 use super::{Avx2, Lanes, Tile, WIDTH, at, four_halves, sum_8, two_blocks};
 
-impl Avx2 {
+impl<const VNNI: bool> Avx2<VNNI> {
     /// Eight signed or unsigned bytes, widened by the caller, as floats.
     #[inline(always)]
     fn pair(self, words: [__m256i; 2]) -> [__m256; 2] {
@@ -30,7 +30,7 @@ impl Avx2 {
     }
 }
 
-impl Lanes for Avx2 {
+impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     type Floats = [__m256; 2];
     type Words = [__m256i; 2];
     type Ints = [__m256i; 2];
@@ -232,7 +232,7 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     fn dot_words(self, a: Self::Words, b: Self::Words, sums: Self::Ints) -> Self::Ints {
-        let half = |a, b, sum| unsafe { _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)) };
+        let half = |a, b, sum| unsafe { add_dots::<VNNI>(a, b, sum) };
         [half(a[0], b[0], sums[0]), half(a[1], b[1], sums[1])]
     }
 
@@ -248,7 +248,7 @@ impl Lanes for Avx2 {
     }
 
     #[inline(always)]
-    fn in_order(self, x: Self::Floats) -> Self::Floats {
+    fn interleaved(self, x: Self::Floats) -> Self::Floats {
         unsafe { together(x) }
     }
 
@@ -291,6 +291,27 @@ impl Lanes for Avx2 {
     }
 }
 
+/// Adds the sums of two products of words each. The intrinsic of `vpdpwssd` is not used: LLVM would replace it by a product and a sum to shorten
+/// the chain of sums, while it is the number of instructions that counts, since every block has its own chain.
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) fn add_dots<const VNNI: bool>(a: __m256i, b: __m256i, mut sums: __m256i) -> __m256i {
+    if !VNNI {
+        return _mm256_add_epi32(sums, _mm256_madd_epi16(a, b));
+    }
+    // SAFETY: registers in, registers out; only the level with AVX-VNNI has `VNNI`.
+    unsafe {
+        asm!(
+            "{{vex}} vpdpwssd {sums}, {a}, {b}",
+            sums = inout(ymm_reg) sums,
+            a = in(ymm_reg) a,
+            b = in(ymm_reg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    sums
+}
+
 /// [`Lanes::high_words`] of a vector, hidden: LLVM would shift what each mask leaves instead.
 #[target_feature(enable = "avx2")]
 #[inline]
@@ -298,11 +319,11 @@ fn high_words(a: __m256i) -> __m256i {
     hidden(_mm256_srli_epi32::<16>(a))
 }
 
-/// The same vectors, both computed before what needs one of them: the assembly is empty.
+/// The same vectors. Both are computed here, before what needs one of them, so that their chains of sums overlap.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn together([mut a, mut b]: [__m256; 2]) -> [__m256; 2] {
-    // SAFETY: it does nothing.
+    // SAFETY: the assembly is empty.
     unsafe {
         asm!("/* {0} {1} */", inout(ymm_reg) a, inout(ymm_reg) b, options(nomem, nostack, preserves_flags));
     }
@@ -313,19 +334,15 @@ fn together([mut a, mut b]: [__m256; 2]) -> [__m256; 2] {
 #[target_feature(enable = "avx2")]
 #[inline]
 fn hidden(mut a: __m256i) -> __m256i {
-    // SAFETY: it does nothing.
+    // SAFETY: the assembly is empty.
     unsafe { asm!("/* {0} */", inout(ymm_reg) a, options(pure, nomem, nostack, preserves_flags)) };
     a
 }
 
-/// Widened bytes, of which LLVM does not know that: it would mask bytes before, and widen them twice for their low and their high nibbles.
+/// Bytes widened to words, hidden: LLVM would mask bytes before, and widen them twice for their low and their high nibbles.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn unsigned_words(bytes: &[u8; 16]) -> __m256i {
-    // SAFETY: reads what the reference refers to; the assembly is empty.
-    unsafe {
-        let mut words = _mm256_cvtepu8_epi16(_mm_loadu_si128(bytes.as_ptr().cast()));
-        asm!("/* {0} */", inout(ymm_reg) words, options(pure, nomem, nostack, preserves_flags));
-        words
-    }
+    // SAFETY: reads what the reference refers to.
+    hidden(_mm256_cvtepu8_epi16(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }))
 }

@@ -2,10 +2,10 @@
 
 use std::arch::{asm, x86_64::*};
 
-use super::{Avx2, Lanes, sum_8};
+use super::{Avx2, Lanes, avx2::add_dots, sum_8};
 use crate::cpu::simd::bytes::ByteLanes;
 
-impl ByteLanes for Avx2 {
+impl<const VNNI: bool> ByteLanes for Avx2<VNNI> {
     type Levels = __m256i;
     type Scales = __m256i;
     type HalfScales = __m256i;
@@ -65,7 +65,7 @@ impl ByteLanes for Avx2 {
         scales: Self::Scales,
         sums: Self::Sums,
     ) -> Self::Sums {
-        unsafe { add_products(levels, digits, scales, sums) }
+        unsafe { add_products::<VNNI>(levels, digits, scales, sums) }
     }
 
     #[inline(always)]
@@ -122,12 +122,17 @@ impl ByteLanes for Avx2 {
 /// memory.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn add_products(levels: __m256i, digits: &[i8; 32], scales: __m256i, sums: __m256i) -> __m256i {
+fn add_products<const VNNI: bool>(
+    levels: __m256i,
+    digits: &[i8; 32],
+    scales: __m256i,
+    sums: __m256i,
+) -> __m256i {
     // SAFETY: reads what the reference refers to.
     unsafe {
         let digits = _mm256_loadu_si256(digits.as_ptr().cast());
         let words = _mm256_maddubs_epi16(levels, digits);
-        let mut sums = _mm256_add_epi32(sums, _mm256_madd_epi16(words, scales));
+        let mut sums = add_dots::<VNNI>(words, scales, sums);
         asm!("/* {0} */", inout(ymm_reg) sums, options(nomem, nostack, preserves_flags));
         sums
     }

@@ -278,7 +278,7 @@ fn dot_words_vnni(a: __m512i, b: __m512i, mut sums: __m512i) -> __m512i {
     sums
 }
 
-/// Widened bytes, of which LLVM does not know that: it would mask bytes before, and widen them twice for their low and their high nibbles.
+/// Bytes widened to words, hidden: LLVM would mask bytes before, and widen them twice for their low and their high nibbles.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 fn unsigned_words(bytes: &[u8; 32]) -> __m512i {
