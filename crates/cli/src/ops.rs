@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use clap::{Args as Group, Subcommand};
 use rullama_engine::{
     gpu::Gpu,
-    suite::{Case, cases, plays},
+    suite::{Case, cases, feature_levels},
 };
 
 use crate::quiet::quietly;
@@ -33,7 +33,7 @@ pub(crate) struct OpsArgs {
     device: Option<usize>,
     /// Only this feature level: all, "no matrix units", "no f16" or floor; a GPU can emulate lower ones
     #[arg(long, value_name = "NAME")]
-    play: Option<String>,
+    feature_level: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -68,13 +68,13 @@ pub(crate) fn ops(command: &OpsCommand) -> Result<()> {
 }
 
 /// The GPU at the feature level of this name.
-pub(crate) fn role(gpu: &Gpu, wanted: &str) -> Result<(&'static str, Gpu)> {
-    let mut roles = plays(gpu);
-    let Some(at) = roles.iter().position(|(name, _)| *name == wanted) else {
-        let known: Vec<&str> = roles.iter().map(|(name, _)| *name).collect();
+pub(crate) fn at_level(gpu: &Gpu, wanted: &str) -> Result<(&'static str, Gpu)> {
+    let mut levels = feature_levels(gpu);
+    let Some(at) = levels.iter().position(|(name, _)| *name == wanted) else {
+        let known: Vec<&str> = levels.iter().map(|(name, _)| *name).collect();
         bail!("{} cannot emulate `{wanted}`; choose from: {}", gpu.name(), known.join(", "));
     };
-    Ok(roles.swap_remove(at))
+    Ok(levels.swap_remove(at))
 }
 
 impl OpsArgs {
@@ -94,10 +94,10 @@ impl OpsArgs {
     }
 
     /// A GPU at the selected feature levels.
-    fn roles(&self, gpu: &Gpu) -> Result<Vec<(&'static str, Gpu)>> {
-        match &self.play {
-            Some(wanted) => Ok(vec![role(gpu, wanted)?]),
-            None => Ok(plays(gpu)),
+    fn levels(&self, gpu: &Gpu) -> Result<Vec<(&'static str, Gpu)>> {
+        match &self.feature_level {
+            Some(wanted) => Ok(vec![at_level(gpu, wanted)?]),
+            None => Ok(feature_levels(gpu)),
         }
     }
 

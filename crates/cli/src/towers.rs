@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 use crate::{
     load::{DeviceArg, PipelineArgs, open_device},
-    ops::role,
+    ops::at_level,
     output::{bytes, print, print_json, table},
     output_file,
 };
@@ -69,7 +69,7 @@ pub(crate) struct TowersArgs {
     pipelines: PipelineArgs,
     /// Emulate a lesser GPU: "no matrix units", "no f16" or floor
     #[arg(long, value_name = "NAME")]
-    play: Option<String>,
+    feature_level: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -103,9 +103,9 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
         pipeline_cache: args.pipelines.folder(),
         ..OpenOptions::default()
     };
-    let device = match (open_device(&options)?, &args.play) {
-        (Device::Gpu(gpu), Some(wanted)) => Device::Gpu(role(&gpu, wanted)?.1),
-        (Device::Cpu, Some(_)) => bail!("--play needs a GPU; see --device"),
+    let device = match (open_device(&options)?, &args.feature_level) {
+        (Device::Gpu(gpu), Some(wanted)) => Device::Gpu(at_level(&gpu, wanted)?.1),
+        (Device::Cpu, Some(_)) => bail!("--feature-level needs a GPU; see --device"),
         (device, None) => device,
     };
     let mut measured = Vec::new();
@@ -127,7 +127,7 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
     if args.json {
         return print_json(&json!({
             "adapter": device.name(),
-            "play": args.play,
+            "feature_level": args.feature_level,
             "gpu_bytes": gpu_bytes,
             "tests": measured.iter().map(Measured::json).collect::<Vec<_>>(),
         }));

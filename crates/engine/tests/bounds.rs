@@ -14,7 +14,7 @@ use rullama_engine::{
     gpu::{DeviceFacts, Gpu, GpuPlan, Weights},
     graph::{Element, Graph, Step, Type},
     ops::{Epilogue, Mixture, Prologue},
-    suite::{Verdict, cases, most_workgroups, plays, run},
+    suite::{Verdict, cases, feature_levels, most_workgroups, run},
 };
 use rullama_gguf::DType;
 
@@ -34,14 +34,14 @@ fn faults(gpu: &Gpu) -> [u32; 3] {
     [counted[BUFFER], counted[FIXED], counted[DIVISOR]]
 }
 
-/// Every case with a combination of kernel and part that no earlier case had, in every role the device can play. Instrumented kernels are slow to
+/// Every case with a combination of kernel and part that no earlier case had, at every feature level the device can emulate. Instrumented kernels are slow to
 /// compile and large cases slow to run, so other shapes and combinations of the same parts are left to the suite.
 #[test]
 fn no_case_accesses_memory_out_of_bounds() {
     let gpu = device();
     let cases = cases();
     let mut seen = HashSet::new();
-    for (play, gpu) in plays(&gpu) {
+    for (level, gpu) in feature_levels(&gpu) {
         for case in cases.iter().filter(|case| !case.bench) {
             let large = case.workgroups(gpu.facts()) > MAX_WORKGROUPS;
             let dispatches = if large { Vec::new() } else { case.dispatches(gpu.facts()) };
@@ -51,9 +51,9 @@ fn no_case_accesses_memory_out_of_bounds() {
             }
             match block_on(run(case, &gpu)) {
                 Verdict::Passed | Verdict::Skipped { .. } => {}
-                Verdict::Failed(failure) => panic!("{play}: {} {}: {failure}", case.op, case.name),
+                Verdict::Failed(failure) => panic!("{level}: {} {}: {failure}", case.op, case.name),
             }
-            assert_eq!(faults(&gpu), [0; 3], "{play}: {} {}", case.op, case.name);
+            assert_eq!(faults(&gpu), [0; 3], "{level}: {} {}", case.op, case.name);
         }
     }
 }
@@ -130,7 +130,7 @@ fn faults_are_counted() {
 fn expert_ids_are_clamped() {
     let gpu = device();
     for tokens in [1, 3, 80] {
-        for (play, gpu) in plays(&gpu) {
+        for (level, gpu) in feature_levels(&gpu) {
             let (width, rows, experts, chosen) = (64, 32, 4, 2);
             let mut g = Graph::new();
             let h = g.input("h", Type::f32([tokens, width]));
@@ -160,18 +160,20 @@ fn expert_ids_are_clamped() {
                 plan.poison();
                 let step = Step { count: tokens as u32, ..Step::default() };
                 plan.run(&step).expect("it runs");
-                assert_eq!(faults(&gpu), [0; 3], "{play}: {tokens} tokens, expert {invalid}");
+                assert_eq!(faults(&gpu), [0; 3], "{level}: {tokens} tokens, expert {invalid}");
             }
         }
     }
 }
 
-/// The floor is among the roles, so that every form of every kernel is counted somewhere.
+/// The floor is among the levels, so that every form of every kernel is counted somewhere.
 #[test]
 fn the_floor_is_among_the_roles() {
     let gpu = device();
     let floor = DeviceFacts::floor();
     assert!(
-        plays(&gpu).iter().any(|(_, gpu)| gpu.facts().workgroup_bytes == floor.workgroup_bytes)
+        feature_levels(&gpu)
+            .iter()
+            .any(|(_, gpu)| gpu.facts().workgroup_bytes == floor.workgroup_bytes)
     );
 }

@@ -1,4 +1,4 @@
-//! The op suite: every case of every operation on the CPU, and on every adapter of this machine in all its roles.
+//! The op suite: every case of every operation on the CPU, and on every adapter of this machine at all its feature levels.
 //!
 //! `cargo test -p rullama-engine --test suite linear` runs one operation.
 
@@ -7,7 +7,8 @@ use std::{cell::RefCell, collections::HashSet};
 use rullama_engine::{
     gpu::{DeviceFacts, Gpu, MatrixInt8, MatrixUnits},
     suite::{
-        Case, Failure, Verdict, cases, check_cpu, check_gradient, most_workgroups, plays, run,
+        Case, Failure, Verdict, cases, check_cpu, check_gradient, feature_levels, most_workgroups,
+        run,
     },
 };
 
@@ -137,14 +138,14 @@ fn on_gpus(op: &str) {
     let fastest = adapters.iter().map(most_workgroups).max();
     for adapter in &adapters {
         let slow = Some(most_workgroups(adapter)) < fastest;
-        // Dispatches equal to those of an earlier role show nothing new.
+        // Dispatches equal to those of a higher level show nothing new.
         let seen = RefCell::new(HashSet::new());
-        for (play, gpu) in plays(adapter) {
-            // The faster adapters play the lesser roles; on slow ones they would take most of the suite's time.
-            if slow && play != "all" {
+        for (level, gpu) in feature_levels(adapter) {
+            // The faster adapters emulate the lower levels; on slow ones they would take most of the suite's time.
+            if slow && level != "all" {
                 continue;
             }
-            let what = format!("{} ({play})", adapter.name());
+            let what = format!("{} ({level})", adapter.name());
             check(op, &what, |case| {
                 if !seen.borrow_mut().insert((case.name.clone(), case.dispatches(gpu.facts()))) {
                     return Ok(());
@@ -173,7 +174,7 @@ fn emulated_matrix_units() {
     // One weight format per kind of tile is enough, since compiling takes longest.
     let facts = DeviceFacts { matrix, ..gpu.facts().clone() };
     check_emulated(
-        &gpu.playing(facts),
+        &gpu.emulating(facts),
         &[
             ("attention_bidirectional", ""),
             ("attention_rope_2d", ""),
@@ -196,7 +197,7 @@ fn emulated_int8_matrix_units() {
     let Some(gpu) = adapters.iter().max_by_key(|gpu| most_workgroups(gpu)) else { return };
     let matrix_int8 = Some(MatrixInt8::Emulated);
     let facts = DeviceFacts { matrix: None, matrix_int8, ..gpu.facts().clone() };
-    check_emulated(&gpu.playing(facts), &[("clamped_linear", ""), ("linear", "")]);
+    check_emulated(&gpu.emulating(facts), &[("clamped_linear", ""), ("linear", "")]);
 }
 
 /// Checks the cases of these operations that use matrix units and whose names begin with this text.

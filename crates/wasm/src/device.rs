@@ -90,7 +90,7 @@ impl Device {
             })
         }));
         let facts = gpu.facts().clone();
-        let gpu = gpu.playing(DeviceFacts { f16: facts.f16 && f16, ..facts });
+        let gpu = gpu.emulating(DeviceFacts { f16: facts.f16 && f16, ..facts });
         Ok(Self { executor: executor::Device::Gpu(gpu), turns: Turns::default() })
     }
 

@@ -2,18 +2,18 @@
 
 use rullama_engine::{
     gpu::Gpu,
-    suite::{Case, Verdict, cases, plays, run},
+    suite::{Case, Verdict, cases, feature_levels, run},
 };
 use serde_json::json;
 use wasm_bindgen::{JsError, JsValue, prelude::wasm_bindgen};
 
 use crate::device::Device;
 
-/// The cases of all operations, and the roles (lesser devices) this device can emulate.
+/// The cases of all operations, and the feature levels this device can emulate.
 #[wasm_bindgen]
 pub struct OpSuite {
     gpu: Gpu,
-    plays: Vec<(&'static str, Gpu)>,
+    levels: Vec<(&'static str, Gpu)>,
     cases: Vec<Case>,
 }
 
@@ -24,23 +24,23 @@ impl OpSuite {
     pub fn new(device: &Device) -> Result<Self, JsValue> {
         let gpu = device.gpu("the check of kernels")?.clone();
         let cases = cases().into_iter().filter(|case| !case.bench).collect();
-        Ok(Self { plays: plays(&gpu), gpu, cases })
+        Ok(Self { levels: feature_levels(&gpu), gpu, cases })
     }
 
-    /// `{ adapter, facts, plays: [name], cases: [{ op, name }] }` as JSON.
+    /// `{ adapter, facts, levels: [name], cases: [{ op, name }] }` as JSON.
     pub fn describe(&self) -> String {
         let cases: Vec<_> =
             self.cases.iter().map(|case| json!({ "op": case.op, "name": case.name })).collect();
-        let plays: Vec<&str> = self.plays.iter().map(|(name, _)| *name).collect();
+        let levels: Vec<&str> = self.levels.iter().map(|(name, _)| *name).collect();
         let facts = format!("{:?}", self.gpu.facts());
-        json!({ "adapter": self.gpu.name(), "facts": facts, "plays": plays, "cases": cases })
+        json!({ "adapter": self.gpu.name(), "facts": facts, "levels": levels, "cases": cases })
             .to_string()
     }
 
-    /// Runs one case in one role, both by number: `{ verdict: "passed" | "skipped" | "failed", message }` as JSON.
-    pub async fn run(&self, case: usize, play: usize) -> Result<String, JsError> {
-        let (case, play) = (self.cases.get(case), self.plays.get(play));
-        let (Some(case), Some((_, gpu))) = (case, play) else {
+    /// Runs one case at one feature level, both by number: `{ verdict: "passed" | "skipped" | "failed", message }` as JSON.
+    pub async fn run(&self, case: usize, level: usize) -> Result<String, JsError> {
+        let (case, level) = (self.cases.get(case), self.levels.get(level));
+        let (Some(case), Some((_, gpu))) = (case, level) else {
             return Err(JsError::new("no such case or feature level"));
         };
         let (verdict, message) = match run(case, gpu).await {

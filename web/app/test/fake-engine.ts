@@ -448,7 +448,7 @@ class FakeEngine implements EngineApi {
       const broken = op === settings().brokenOp;
       const told = broken ? "0.5 at 3, but the CPU has 0.25" : "";
       const verdict = broken ? "failed" : "passed";
-      const result: OpResult = { op, name: "case 1", play: "f32", verdict, message: told, total };
+      const result: OpResult = { op, name: "case 1", featureLevel: "f32", verdict, message: told, total };
       results.push(result);
       options.onResult?.(result);
     }

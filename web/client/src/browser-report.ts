@@ -25,7 +25,7 @@ export interface TestSummary {
   total: number;
   passed: number;
   skipped: number;
-  failed: Pick<OpResult, "op" | "name" | "play" | "message">[];
+  failed: Pick<OpResult, "op" | "name" | "featureLevel" | "message">[];
   error?: string;
 }
 
@@ -70,7 +70,7 @@ function summary(results: readonly OpResult[], error: unknown): TestSummary {
     total: results[0]?.total ?? results.length,
     passed: count("passed"),
     skipped: count("skipped"),
-    failed: failed.map(({ op, name, play, message }) => ({ op, name, play, message })),
+    failed: failed.map(({ op, name, featureLevel, message }) => ({ op, name, featureLevel, message })),
     ...(error === undefined ? {} : { error: wordsOf(error) }),
   };
 }

@@ -1,4 +1,4 @@
-// Kernels against their CPU twins, on this GPU.
+// Kernels against their CPU references, on this GPU.
 
 import { openGpu } from "./device.js";
 import { CancelledError } from "./errors.js";
@@ -6,7 +6,7 @@ import type { OpResult } from "./types.js";
 import { Device, OpSuite } from "./wasm/rullama.js";
 
 interface Suite {
-  plays: string[];
+  levels: string[];
   cases: { op: string; name: string }[];
 }
 
@@ -18,7 +18,7 @@ function sample(cases: Suite["cases"], most: number): Set<number> {
   return new Set([...all.values()].flatMap(spread));
 }
 
-/** Runs cases of every operation in every role this device can play. */
+/** Runs cases of every operation at every feature level this device can emulate. */
 export async function selfTest(
   most: number,
   onResult: (result: OpResult) => void,
@@ -27,16 +27,16 @@ export async function selfTest(
   const device = await openGpu(Device, {});
   const suite = new OpSuite(device.engine);
   try {
-    const { plays, cases } = JSON.parse(suite.describe()) as Suite;
+    const { levels, cases } = JSON.parse(suite.describe()) as Suite;
     const wanted = sample(cases, most);
     const results: OpResult[] = [];
-    const total = plays.length * wanted.size;
-    for (const [p, play] of plays.entries()) {
+    const total = levels.length * wanted.size;
+    for (const [l, featureLevel] of levels.entries()) {
       for (const [c, { op, name }] of cases.entries()) {
         if (!wanted.has(c)) continue;
         if (signal?.aborted) throw new CancelledError();
-        const outcome = JSON.parse(await suite.run(c, p)) as Pick<OpResult, "verdict" | "message">;
-        const result = { op, name, play, ...outcome, total };
+        const outcome = JSON.parse(await suite.run(c, l)) as Pick<OpResult, "verdict" | "message">;
+        const result = { op, name, featureLevel, ...outcome, total };
         results.push(result);
         onResult(result);
       }

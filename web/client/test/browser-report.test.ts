@@ -13,7 +13,7 @@ const engine = (more = {}) => ({ device: async () => GPU, storage: async () => S
 const result = (verdict: OpResult["verdict"], name: string): OpResult => ({
   op: "softmax",
   name,
-  play: "all",
+  featureLevel: "all",
   verdict,
   message: verdict === "failed" ? "off by 1" : "",
   total: 4,
@@ -52,7 +52,7 @@ describe("a report", () => {
         total: 4,
         passed: 1,
         skipped: 1,
-        failed: [{ op: "softmax", name: "b", play: "all", message: "off by 1" }],
+        failed: [{ op: "softmax", name: "b", featureLevel: "all", message: "off by 1" }],
       },
     });
     expect(report.page).not.toHaveProperty("subgroups");

@@ -1,4 +1,4 @@
-// The op suite in Firefox: each operation against its CPU reference, in every role the adapter can play. RULLAMA_OPS names beginnings of
+// The op suite in Firefox: each operation against its CPU reference, at every feature level the adapter can emulate. RULLAMA_OPS names beginnings of
 // "operation case", parted by commas, for those alone; RULLAMA_OPS_MOST takes so many cases of each operation.
 import { fileURLToPath } from "node:url";
 import process from "node:process";
@@ -10,7 +10,7 @@ import { TestServer } from "../support/server.ts";
 interface Result {
   op: string;
   name: string;
-  play: string;
+  featureLevel: string;
   verdict: "passed" | "failed" | "skipped";
   message: string;
   ms: number;
@@ -71,11 +71,11 @@ async function run(page: Page, options: { filter: string; most?: number }): Prom
   }
 }
 
-/** A line for each operation and role: how many cases came out how. */
+/** A line for each operation and feature level: how many cases came out how. */
 function table(results: Result[]): string {
   const groups = new Map<string, Result[]>();
   for (const one of results) {
-    const key = `${one.op.padEnd(24)}${one.play.padEnd(12)}`;
+    const key = `${one.op.padEnd(24)}${one.featureLevel.padEnd(12)}`;
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
   const lines = [...groups].map(([key, runs]) => {
@@ -102,7 +102,7 @@ test("every operation is what its CPU reference is", { tag: "@slow" }, async () 
     const { adapter, facts, results, pipelines } = outcome;
     console.log(`adapter: ${adapter}\n${facts}\n${table(results)}\n${pipelines.length} pipelines`);
     const failed = results.filter((one) => one.verdict === "failed");
-    expect(failed.map(({ op, name, play, message }) => `${op} ${name} (${play}): ${message}`)).toEqual([]);
+    expect(failed.map(({ op, name, featureLevel, message }) => `${op} ${name} (${featureLevel}): ${message}`)).toEqual([]);
     expect(results.filter((one) => one.verdict === "passed").length).toBeGreaterThan(0);
   } finally {
     await firefox.close();

@@ -72,7 +72,7 @@ pub(super) fn agreement(stores: &Stores, device: &Device) -> Result<Vec<Agreemen
     // The effect of rounding the caches alone.
     let mut found = vec![compared("the CPU, f32 caches", &finer, &wanted)];
     for Configuration { name, cache, packed, single } in ways {
-        let model = demo(stores, Device::Gpu(playing(gpu, packed)))?;
+        let model = demo(stores, Device::Gpu(emulating(gpu, packed)))?;
         let chosen = texts.iter().map(|text| best_tokens(&model, text, cache, single));
         found.push(compared(name, &chosen.collect::<Result<Vec<_>>>()?, &wanted));
     }
@@ -85,9 +85,9 @@ fn compared(way: &'static str, chosen: &[Vec<u32>], wanted: &[Vec<u32>]) -> Agre
     Agreement { way, same, of: pairs().count() }
 }
 
-fn playing(gpu: &Gpu, packed: bool) -> Gpu {
+fn emulating(gpu: &Gpu, packed: bool) -> Gpu {
     let facts = gpu.facts();
-    gpu.playing(DeviceFacts { packed_dot: facts.packed_dot && packed, ..facts.clone() })
+    gpu.emulating(DeviceFacts { packed_dot: facts.packed_dot && packed, ..facts.clone() })
 }
 
 fn demo(stores: &Stores, device: Device) -> Result<Model> {

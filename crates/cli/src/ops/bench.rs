@@ -12,7 +12,7 @@ use crate::output::{print, print_json, table};
 /// Times of one case on one GPU at one feature level.
 struct Row {
     gpu: String,
-    play: &'static str,
+    level: &'static str,
     case: String,
     measured: Measured,
     /// Bandwidth of a plain read, in bytes per second.
@@ -27,14 +27,14 @@ pub(super) async fn bench(args: &BenchArgs) -> Result<()> {
     for gpu in args.ops.gpus()? {
         let read = read_bandwidth(&gpu, &clock).await?;
         // Only the device's own feature level, unless another one is selected.
-        let roles = args.ops.roles(&gpu)?.into_iter().take(1);
-        for (play, player) in roles {
+        let levels = args.ops.levels(&gpu)?.into_iter().take(1);
+        for (level, device) in levels {
             // A software GPU would take minutes for the largest cases.
-            let fits = |case: &&Case| case.workgroups(player.facts()) <= most_workgroups(&gpu);
+            let fits = |case: &&Case| case.workgroups(device.facts()) <= most_workgroups(&gpu);
             for case in cases.iter().filter(fits) {
-                for measured in measure(case, &player, &clock).await? {
+                for measured in measure(case, &device, &clock).await? {
                     let case = format!("{} {}", case.op, case.name);
-                    rows.push(Row { gpu: gpu.name().into(), play, case, measured, read });
+                    rows.push(Row { gpu: gpu.name().into(), level, case, measured, read });
                 }
             }
         }
@@ -55,10 +55,10 @@ pub(super) async fn bench(args: &BenchArgs) -> Result<()> {
 }
 
 fn as_json(row: &Row) -> Value {
-    let Row { gpu, play, case, measured, read } = row;
+    let Row { gpu, level, case, measured, read } = row;
     json!({
         "gpu": gpu,
-        "play": play,
+        "feature_level": level,
         "case": case,
         "op": measured.op,
         "kernels": measured.kernels,

@@ -15,21 +15,21 @@ pub(super) async fn support(args: &OpsArgs) -> Result<()> {
     let mut list: Vec<Value> = Vec::new();
     for (index, gpu) in args.gpus()?.iter().enumerate() {
         let number = args.device.unwrap_or(index);
-        for (play, player) in args.roles(gpu)? {
-            let mut kernels = supported(player.facts());
+        for (level, device) in args.levels(gpu)? {
+            let mut kernels = supported(device.facts());
             kernels.retain(|row| format!("{} {}", row.op, row.format).contains(&args.filter));
             if kernels.is_empty() {
                 bail!("no operation or format matches `{}`", args.filter);
             }
-            text.push_str(&format!("GPU {number}: {} (level: {play})\n", gpu.name()));
-            text.push_str(&facts_table(player.facts()));
+            text.push_str(&format!("GPU {number}: {} (level: {level})\n", gpu.name()));
+            text.push_str(&facts_table(device.facts()));
             text.push_str(&kernel_table(&kernels));
             text.push('\n');
             list.push(json!({
                 "device": number,
                 "gpu": gpu.name(),
-                "play": play,
-                "facts": facts_json(player.facts()),
+                "feature_level": level,
+                "facts": facts_json(device.facts()),
                 "kernels": kernels.iter().map(kernel_json).collect::<Vec<_>>(),
             }));
         }

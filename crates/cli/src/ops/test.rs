@@ -12,7 +12,7 @@ use crate::output::{print, print_json, table};
 /// The result of one case on one GPU at one feature level.
 struct Outcome<'a> {
     gpu: String,
-    play: &'static str,
+    level: &'static str,
     case: &'a Case,
     verdict: Verdict,
     seconds: f64,
@@ -22,12 +22,12 @@ pub(super) async fn test(args: &OpsArgs) -> Result<()> {
     let cases = args.cases(|case| !case.bench)?;
     let mut outcomes = Vec::new();
     for gpu in args.gpus()? {
-        for (play, player) in args.roles(&gpu)? {
+        for (level, device) in args.levels(&gpu)? {
             for case in &cases {
                 let start = Instant::now();
-                let verdict = run(case, &player).await;
+                let verdict = run(case, &device).await;
                 let seconds = start.elapsed().as_secs_f64();
-                outcomes.push(Outcome { gpu: gpu.name().into(), play, case, verdict, seconds });
+                outcomes.push(Outcome { gpu: gpu.name().into(), level, case, verdict, seconds });
             }
         }
     }
@@ -57,7 +57,7 @@ fn as_json(outcome: &Outcome<'_>) -> Value {
     let (verdict, message) = words(&outcome.verdict);
     json!({
         "gpu": outcome.gpu,
-        "play": outcome.play,
+        "feature_level": outcome.level,
         "op": outcome.case.op,
         "case": outcome.case.name,
         "verdict": verdict,
@@ -71,7 +71,7 @@ fn as_table(outcomes: &[Outcome<'_>]) -> String {
     let mut rows =
         vec![["OPERATION", "GPU", "LEVEL", "PASSED", "SECONDS"].map(String::from).to_vec()];
     let same = |a: &Outcome<'_>, b: &Outcome<'_>| {
-        (a.case.op, a.play, &a.gpu) == (b.case.op, b.play, &b.gpu)
+        (a.case.op, a.level, &a.gpu) == (b.case.op, b.level, &b.gpu)
     };
     for group in outcomes.chunk_by(same) {
         let passed = group.iter().filter(|o| matches!(o.verdict, Verdict::Passed)).count();
@@ -79,7 +79,7 @@ fn as_table(outcomes: &[Outcome<'_>]) -> String {
         rows.push(vec![
             group[0].case.op.into(),
             group[0].gpu.clone(),
-            group[0].play.into(),
+            group[0].level.into(),
             format!("{passed} of {}", group.len()),
             format!("{seconds:.2}"),
         ]);
@@ -87,9 +87,9 @@ fn as_table(outcomes: &[Outcome<'_>]) -> String {
     let mut text = table(&rows);
     for outcome in outcomes.iter().filter(|o| !matches!(o.verdict, Verdict::Passed)) {
         let (verdict, message) = words(&outcome.verdict);
-        let Outcome { gpu, play, case, .. } = outcome;
+        let Outcome { gpu, level, case, .. } = outcome;
         text.push_str(&format!(
-            "{verdict}: {} {} on {gpu} ({play}): {message}\n",
+            "{verdict}: {} {} on {gpu} ({level}): {message}\n",
             case.op, case.name
         ));
     }

@@ -113,7 +113,7 @@ fn towers_are_measured() {
     let measured = bench().and(["--json"]).json();
     assert_eq!(measured["tests"].as_array().unwrap().len(), 4);
     assert!(measured["tests"][1]["operations"].as_u64().unwrap() > 1_000_000);
-    has(&bench().and(["--play", "floor"]).fails(1), &["--play needs a GPU"]);
+    has(&bench().and(["--feature-level", "floor"]).fails(1), &["--feature-level needs a GPU"]);
 }
 
 #[test]

@@ -197,22 +197,22 @@ impl Gpu {
         Ok(devices)
     }
 
-    /// The same device in the role of a lesser one with these facts, by which kernels are selected.
+    /// The same device with the facts of a lesser one, by which kernels are selected.
     #[must_use]
-    pub fn playing(&self, facts: DeviceFacts) -> Self {
+    pub fn emulating(&self, facts: DeviceFacts) -> Self {
         Self { facts: facts.into(), ..self.clone() }
     }
 
     /// The same device with other constants of kernel selection.
     #[must_use]
     pub fn tuned(&self, tuning: Tuning) -> Self {
-        self.playing(DeviceFacts { tuning, ..(*self.facts).clone() })
+        self.emulating(DeviceFacts { tuning, ..(*self.facts).clone() })
     }
 
     /// The same device without kernels that round more than f32 sums do: matrix units, which take f16 or int8 pairs.
     #[must_use]
     pub fn exact(&self) -> Self {
-        self.playing(DeviceFacts { matrix: None, matrix_int8: None, ..(*self.facts).clone() })
+        self.emulating(DeviceFacts { matrix: None, matrix_int8: None, ..(*self.facts).clone() })
     }
 
     /// The facts that kernel selection depends on.
@@ -261,7 +261,7 @@ impl Gpu {
         self.discrete
     }
 
-    /// Labels of the pipelines compiled so far, on this device and in its roles: which variants were selected.
+    /// Labels of the pipelines compiled so far, on this device at all feature levels: which variants were selected.
     pub fn pipeline_labels(&self) -> Vec<String> {
         self.pipelines.labels()
     }

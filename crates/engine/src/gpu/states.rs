@@ -44,7 +44,7 @@ pub(crate) async fn create_state(
 
 /// States are bound whole: refuses a cache larger than a binding before anything is allocated for it.
 fn check_binding(gpu: &Gpu, name: &str, ty: &Type) -> Result<(), EngineError> {
-    // The device's own limit, whatever role it plays.
+    // The device's own limit, whatever feature level it emulates.
     let limit = gpu.device.limits().max_storage_buffer_binding_size;
     let bytes = value_bytes(ty);
     if bytes <= limit {

@@ -18,7 +18,7 @@ pub use case::Case;
 pub use check::{Failure, check_cpu, check_gpu, check_gradient};
 pub(crate) use data::random_bits;
 pub use real_devices::real_devices;
-pub use run::{Verdict, most_workgroups, plays, run};
+pub use run::{Verdict, feature_levels, most_workgroups, run};
 pub use support::{Support, support};
 pub use tolerance::Tolerance;
 pub use variants::{DispatchRecord, Variant, devices, variants};
@@ -79,10 +79,10 @@ pub fn cases() -> Vec<Case> {
     folders.iter().flat_map(|cases| cases()).collect()
 }
 
-/// The roles a device can play: all its facts, then fewer and fewer. Kernel selection depends on these facts alone, so that each role runs
-/// other variants.
+/// The feature levels a device can emulate: all its facts, then fewer and fewer. Kernel selection depends on these facts alone, so that each
+/// level runs other variants.
 pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
-    let mut plays = vec![
+    let mut levels = vec![
         ("all", facts.clone()),
         ("no matrix units", DeviceFacts { matrix: None, matrix_int8: None, ..facts.clone() }),
         // So few busy lanes and so narrow a limit of wide rows that small cases take the kernels of large shapes.
@@ -111,6 +111,6 @@ pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
             },
         ),
     ];
-    plays.dedup_by(|later, earlier| later.1 == earlier.1);
-    plays
+    levels.dedup_by(|later, earlier| later.1 == earlier.1);
+    levels
 }

@@ -34,7 +34,7 @@ pub async fn run(case: &Case, gpu: &Gpu) -> Verdict {
     }
 }
 
-/// A device in all roles it can play, with their names.
-pub fn plays(gpu: &Gpu) -> Vec<(&'static str, Gpu)> {
-    lesser(gpu.facts()).into_iter().map(|(name, facts)| (name, gpu.playing(facts))).collect()
+/// A device at all feature levels it can emulate, with their names.
+pub fn feature_levels(gpu: &Gpu) -> Vec<(&'static str, Gpu)> {
+    lesser(gpu.facts()).into_iter().map(|(name, facts)| (name, gpu.emulating(facts))).collect()
 }

@@ -77,7 +77,7 @@ fn a_pool_that_does_not_fit_the_device_is_halved() {
     const MAX_BYTES: u64 = 4 << 20;
     let Some(Device::Gpu(gpu)) = devices().into_iter().nth(1) else { panic!("no GPU") };
     let facts = DeviceFacts { buffer_bytes: MAX_BYTES, ..gpu.facts().clone() };
-    let small = model("micro-e2b-Q8_0", &Device::Gpu(gpu.playing(facts)));
+    let small = model("micro-e2b-Q8_0", &Device::Gpu(gpu.emulating(facts)));
     let layers = &small.config().layers;
     let token_bytes = layers.iter().map(|layer| layer.kv_heads * layer.head * 2).min();
     let pool = 3 * MAX_BYTES as usize / token_bytes.expect("layers");

@@ -111,7 +111,7 @@ fn batch_invariant_passes_equal_single_token_passes() {
 /// The first GPU with few `busy_lanes`, so that small weights use the kernels of large ones.
 fn few_lanes(devices: &[Device]) -> Option<Device> {
     let Some(Device::Gpu(gpu)) = devices.get(1) else { return None };
-    Some(Device::Gpu(gpu.playing(DeviceFacts {
+    Some(Device::Gpu(gpu.emulating(DeviceFacts {
         tuning: Tuning { busy_lanes: 64, ..Tuning::default() },
         ..gpu.facts().clone()
     })))

@@ -26,7 +26,8 @@ export interface DeviceReport {
 export interface OpResult {
   op: string;
   name: string;
-  play: string;
+  /** Which of the device's features the kernels used: `all`, or fewer. */
+  featureLevel: string;
   verdict: "passed" | "failed" | "skipped";
   message: string;
   /** Cases of the whole run. */
