@@ -12,7 +12,8 @@ pub(crate) fn cache(name: &str) -> Option<PathBuf> {
     under("Library/Caches", ("XDG_CACHE_HOME", ".cache"), name)
 }
 
-/// The program's entry in a folder: `macos` in the home folder there, elsewhere that of a variable or a default in the home folder.
+/// `rullama/NAME` in the platform's folder: `macos` of the home folder there, `%LOCALAPPDATA%` on Windows, elsewhere the XDG variable or its
+/// default in the home folder.
 fn under(macos: &str, (variable, default): (&str, &str), name: &str) -> Option<PathBuf> {
     let of =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

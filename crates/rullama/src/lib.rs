@@ -20,7 +20,7 @@
 //! Models and sessions are not `Send`: they stay on the thread that created them.
 //!
 //! This crate reads the environment variable `OLLAMA_MODELS` and the home folder to find Ollama's store ([`Stores`]), and the
-//! clock for [`Timings`]; it writes only the files, and into the folders, that it is told to.
+//! clock for [`Timings`]; it writes only to files and folders that the caller names.
 
 mod adapter;
 mod device;

@@ -22,7 +22,7 @@ pub const DEMO: &str = "demo";
 pub struct Stores(pub Vec<PathBuf>);
 
 impl Default for Stores {
-    /// The folder in the environment variable `OLLAMA_MODELS`, and Ollama's default folders.
+    /// The folder in the environment variable `OLLAMA_MODELS`, or Ollama's default folders.
     fn default() -> Self {
         Self(candidates(&Environment {
             ollama_models: std::env::var_os("OLLAMA_MODELS"),

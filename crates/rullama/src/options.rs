@@ -47,9 +47,9 @@ pub struct OpenOptions {
     /// The file in which `rullama tune` stores the constants of kernel selection that it measured; a model and GPU that are not in it, or a
     /// damaged file, take the defaults.
     pub tuning: Option<PathBuf>,
-    /// A folder in which pipelines that the GPU's driver compiled are kept between runs, so that a later start compiles nothing: a file for
-    /// each GPU and driver, written when the device closes. It is used with Vulkan. The driver runs what is in there: give a folder that
-    /// only the user can write to. Damaged files and a folder that cannot be written to are ignored.
+    /// A folder in which pipelines that the GPU's driver compiled are kept between runs, so that a later start need not compile them: a
+    /// file for each GPU, driver and version of this library, written when the device closes. It is used with Vulkan. The driver runs what is in
+    /// there: a folder that others than the user can write to is ignored, like damaged files and a folder that cannot be written to.
     ///
     /// ```
     /// # let cache = tempfile::tempdir().expect("a folder");

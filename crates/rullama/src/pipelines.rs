@@ -4,6 +4,7 @@ use std::{
     fs::{self, File, Metadata},
     io::{self, Read, Write},
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use rullama_engine::gpu::{MAX_PIPELINE_CACHE_BYTES, PipelineKey, PipelineStore};
@@ -11,8 +12,14 @@ use rullama_engine::gpu::{MAX_PIPELINE_CACHE_BYTES, PipelineKey, PipelineStore};
 /// Maximum size of a file.
 const MAX_BYTES: u64 = MAX_PIPELINE_CACHE_BYTES as u64;
 
-/// Files of an adapter: two versions of this library that are used in turn keep theirs.
+/// Files that are kept of an adapter, so that versions of this library or of the driver can be used in turn.
 const KEPT: usize = 4;
+
+/// A part of a file is older than this if what was writing it was killed.
+const WRITTEN_IN: Duration = Duration::from_hours(24);
+
+/// The end of the name of a file that is being written.
+const PART: &str = ".part";
 
 /// A folder in which compiled pipelines are kept. Failures are not reported: pipelines are compiled again.
 #[derive(Debug)]
@@ -20,7 +27,7 @@ pub(crate) struct PipelineFolder(pub(crate) PathBuf);
 
 impl PipelineStore for PipelineFolder {
     fn load(&self, key: &PipelineKey) -> Option<Vec<u8>> {
-        read(&self.0.join(key.name())).ok()
+        read(&self.0, &key.name()).ok()
     }
 
     fn save(&self, key: &PipelineKey, data: &[u8]) {
@@ -31,23 +38,48 @@ impl PipelineStore for PipelineFolder {
     }
 }
 
-/// Reads a file that only the user can write to.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
+/// Reads a file of a folder, to both of which only the user can write.
+fn read(folder: &Path, name: &str) -> io::Result<Vec<u8>> {
+    check_folder(folder)?;
+    let file = open(&folder.join(name))?;
     let found = file.metadata()?;
     if !found.is_file() || found.len() > MAX_BYTES || !is_private(&found) {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let mut data = Vec::new();
-    file.take(MAX_BYTES).read_to_end(&mut data)?;
+    (&file).take(MAX_BYTES).read_to_end(&mut data)?;
+    // What is used stays longest.
+    let _ = file.set_modified(SystemTime::now());
     Ok(data)
 }
 
-/// Whether the user owns the file and nobody else may write to it.
+/// Opens a file, but follows no link and waits for no pipe.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
+    }
+    options.read(true).open(path)
+}
+
+/// Fails if this is a link, or others than the user can write to it.
+fn check_folder(folder: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(folder)?;
+    if found.is_dir() && is_private(&found) {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::InvalidData.into())
+    }
+}
+
+/// Whether the user owns a file or folder and nobody else may write to it.
 #[cfg(unix)]
-fn is_private(file: &Metadata) -> bool {
+fn is_private(found: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
-    file.uid() == rustix::process::geteuid().as_raw() && file.mode() & 0o022 == 0
+    found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o022 == 0
 }
 
 /// Elsewhere the folder's access list, which files inherit, decides.
@@ -63,26 +95,31 @@ fn write(folder: &Path, name: &str, data: &[u8]) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut create, 0o700);
     create.create(folder)?;
+    check_folder(folder)?;
     let mut file =
-        tempfile::Builder::new().prefix(&format!("{name}.")).suffix(".part").tempfile_in(folder)?;
+        tempfile::Builder::new().prefix(&format!("{name}.")).suffix(PART).tempfile_in(folder)?;
     file.write_all(data)?;
     // Not flushed to the disk, which takes long: a file that a power cut damages is ignored.
     file.persist(folder.join(name))?;
     Ok(())
 }
 
-/// Removes all but the newest files of an adapter: those of earlier drivers and versions of this library, and what a killed process was writing.
+/// Removes the files of an adapter that were used least recently, and what killed processes were writing.
 fn remove_old(folder: &Path, adapter: &str) -> io::Result<()> {
     let adapter = format!("{adapter}_");
-    let mut found = Vec::new();
+    let mut whole = Vec::new();
     for entry in fs::read_dir(folder)?.flatten() {
-        if entry.file_name().to_str().is_some_and(|name| name.starts_with(&adapter)) {
-            let modified = entry.metadata().and_then(|found| found.modified());
-            found.extend(modified.map(|modified| (modified, entry.path())));
+        let name = entry.file_name();
+        let Some(name) = name.to_str().filter(|name| name.starts_with(&adapter)) else { continue };
+        let Ok(modified) = entry.metadata().and_then(|found| found.modified()) else { continue };
+        if !name.ends_with(PART) {
+            whole.push((modified, entry.path()));
+        } else if modified.elapsed().is_ok_and(|age| age > WRITTEN_IN) {
+            let _ = fs::remove_file(entry.path());
         }
     }
-    found.sort_unstable();
-    for (_, path) in found.iter().rev().skip(KEPT) {
+    whole.sort_unstable();
+    for (_, path) in whole.iter().rev().skip(KEPT) {
         let _ = fs::remove_file(path);
     }
     Ok(())
@@ -96,7 +133,7 @@ mod tests {
         time::{Duration, SystemTime},
     };
 
-    use super::{MAX_BYTES, read, remove_old, write};
+    use super::{MAX_BYTES, WRITTEN_IN, read, remove_old, write};
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).expect("a folder").flatten();
@@ -112,7 +149,7 @@ mod tests {
         let folder = parent.path().join("not/there/yet");
         for data in [b"one".as_slice(), b"two"] {
             write(&folder, "gpu_1", data).expect("written");
-            assert_eq!(read(&folder.join("gpu_1")).expect("read"), data);
+            assert_eq!(read(&folder, "gpu_1").expect("read"), data);
             assert_eq!(names(&folder), ["gpu_1"]);
         }
     }
@@ -129,36 +166,65 @@ mod tests {
             let mode = fs::metadata(path).expect("it exists").permissions().mode();
             assert_eq!(mode & 0o777, wanted, "{}", path.display());
         }
+        let set = |path, mode| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
+        };
         for mode in [0o620, 0o602] {
-            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("set");
-            assert!(read(&file).is_err(), "others may write to it: {mode:o}");
+            set(&file, mode);
+            assert!(read(&folder, "gpu_1").is_err(), "others may write to the file: {mode:o}");
         }
+        set(&file, 0o600);
+        for mode in [0o770, 0o707] {
+            set(&folder, mode);
+            assert!(read(&folder, "gpu_1").is_err(), "others may write to the folder: {mode:o}");
+            assert!(write(&folder, "gpu_1", b"two").is_err());
+        }
+        set(&folder, 0o700);
+        assert_eq!(read(&folder, "gpu_1").expect("read"), b"one");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_not_followed() {
+        use std::os::unix::fs::symlink;
+        let parent = tempfile::tempdir().expect("a folder");
+        let folder = parent.path().join("pipelines");
+        write(&folder, "gpu_1", b"one").expect("written");
+        symlink(folder.join("gpu_1"), folder.join("gpu_2")).expect("a link");
+        symlink(&folder, parent.path().join("other")).expect("a link");
+        assert!(read(&folder, "gpu_2").is_err());
+        assert!(read(&parent.path().join("other"), "gpu_1").is_err());
     }
 
     #[test]
-    fn what_is_no_file_of_ours_is_not_read() {
+    fn missing_and_oversized_files_are_not_read() {
         let folder = tempfile::tempdir().expect("a folder");
-        assert!(read(&folder.path().join("missing")).is_err());
-        assert!(read(folder.path()).is_err());
-        let large = fs::File::create(folder.path().join("large")).expect("a file");
+        let folder = folder.path();
+        assert!(read(folder, "missing").is_err());
+        assert!(read(&folder.join("missing"), "missing").is_err());
+        fs::create_dir(folder.join("folder")).expect("a folder");
+        assert!(read(folder, "folder").is_err());
+        let large = fs::File::create(folder.join("large")).expect("a file");
         large.set_len(MAX_BYTES + 1).expect("a sparse file");
-        assert!(read(&folder.path().join("large")).is_err());
+        assert!(read(folder, "large").is_err());
     }
 
     #[test]
-    fn the_newest_files_of_an_adapter_are_kept() {
+    fn the_files_that_were_used_last_are_kept() {
         let folder = tempfile::tempdir().expect("a folder");
-        let all =
-            ["gpu_1_a", "gpu_1_b.x.part", "gpu_1_c", "gpu_1_d", "gpu_1_e", "gpu_12_a", "other"];
-        for (hour, name) in all.iter().enumerate() {
-            let file = fs::File::create(folder.path().join(name)).expect("a file");
-            // The order of names is not that of times.
-            let hour = (hour as u64 + 2) % 5;
-            let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(3600 * hour);
-            file.set_modified(modified).expect("a time");
+        let folder = folder.path();
+        let old = SystemTime::now() - 2 * WRITTEN_IN;
+        // The order of names is not that of times.
+        let all = ["gpu_1_b", "gpu_1_d", "gpu_1_a", "gpu_1_e", "gpu_1_c", "gpu_12_a", "other"];
+        for (second, name) in all.into_iter().chain(["gpu_1_f.x.part"]).enumerate() {
+            let file = fs::File::create(folder.join(name)).expect("a file");
+            file.set_modified(old + Duration::from_secs(second as u64)).expect("a time");
         }
-        remove_old(folder.path(), "gpu_1").expect("a folder");
-        let kept = ["gpu_12_a", "gpu_1_a", "gpu_1_b.x.part", "gpu_1_c", "gpu_1_e", "other"];
-        assert_eq!(names(folder.path()), kept);
+        fs::write(folder.join("gpu_1_f.y.part"), "").expect("a file");
+        read(folder, "gpu_1_b").expect("it is there");
+        remove_old(folder, "gpu_1").expect("a folder");
+        let kept =
+            ["gpu_12_a", "gpu_1_a", "gpu_1_b", "gpu_1_c", "gpu_1_e", "gpu_1_f.y.part", "other"];
+        assert_eq!(names(folder), kept);
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Sends SIGINT, as Ctrl-C on a terminal does.
-fn press(child: &Child) {
+pub(crate) fn press(child: &Child) {
     let pid = child.id().to_string();
     let status = Command::new("kill").args(["-INT", &pid]).status().expect("kill is everywhere");
     assert!(status.success());

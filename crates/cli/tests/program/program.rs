@@ -40,7 +40,7 @@ pub(crate) fn rullama<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Pro
     // Without a desktop session some graphics libraries warn on standard error; tests check that this is hidden.
     command.env_remove("XDG_RUNTIME_DIR");
     // Software GPUs cache compiled kernels between invocations.
-    command.env("MESA_SHADER_CACHE_DIR", cache);
+    command.env("MESA_SHADER_CACHE_DIR", &cache).env("__GL_SHADER_DISK_CACHE_PATH", &cache);
     // Of several software GPUs the first is the fastest; other tests run kernels on all of them.
     for name in ["VK_ICD_FILENAMES", "VK_DRIVER_FILES"] {
         let drivers = std::env::var(name).unwrap_or_default();

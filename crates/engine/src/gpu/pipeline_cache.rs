@@ -17,7 +17,7 @@ pub trait PipelineStore: fmt::Debug {
     /// What was saved for a key, if anything. Damaged data is ignored.
     fn load(&self, key: &PipelineKey) -> Option<Vec<u8>>;
 
-    /// Saves data for a key. Called when a device closes that has compiled something new.
+    /// Saves data for a key. Called when a device that compiled pipelines closes, if the data is not what was loaded.
     fn save(&self, key: &PipelineKey, data: &[u8]);
 }
 
@@ -74,8 +74,8 @@ impl PipelineCache {
         let key = PipelineKey::new(info)?;
         let sealed = store.load(&key).filter(|sealed| fits(sealed));
         let data = sealed.as_deref().and_then(|sealed| envelope::open(&key.digest, sealed));
+        let (data, loaded) = data.unzip();
         let cache = create(device, data).await?;
-        let loaded = data.map(envelope::digest);
         Some(Self { cache, key, store, loaded, is_used: Cell::new(false) })
     }
 
@@ -88,7 +88,7 @@ impl PipelineCache {
     /// The data to load in a later run. `None` if the device is lost.
     pub(super) fn data(&self) -> Option<Vec<u8>> {
         let data = self.cache.get_data()?;
-        Some(envelope::seal(&self.key.digest, &data))
+        Some(envelope::seal(&self.key.digest, &envelope::digest(&data), &data))
     }
 }
 
@@ -96,10 +96,11 @@ impl Drop for PipelineCache {
     fn drop(&mut self) {
         let data = if self.is_used.get() { self.cache.get_data() } else { None };
         let Some(data) = data else { return };
-        if self.loaded == Some(envelope::digest(&data)) {
+        let digest = envelope::digest(&data);
+        if self.loaded == Some(digest) {
             return;
         }
-        let sealed = envelope::seal(&self.key.digest, &data);
+        let sealed = envelope::seal(&self.key.digest, &digest, &data);
         if fits(&sealed) {
             self.store.save(&self.key, &sealed);
         }

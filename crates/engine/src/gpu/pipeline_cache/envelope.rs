@@ -1,4 +1,4 @@
-//! The envelope around a driver's data: it tells whose data it is, and whether it is complete and undamaged.
+//! The envelope around a driver's data: it identifies the key that the data belongs to, and shows missing and damaged bytes.
 //!
 //! Magic bytes, version, digest of the key, length of the data, digest of the data, data; numbers are little-endian.
 
@@ -15,24 +15,28 @@ pub(super) fn digest(bytes: &[u8]) -> Digest {
     Sha256::digest(bytes).into()
 }
 
-/// The data in its envelope.
-pub(super) fn seal(key: &Digest, data: &[u8]) -> Vec<u8> {
+/// Data with this digest, in its envelope.
+pub(super) fn seal(key: &Digest, digest: &Digest, data: &[u8]) -> Vec<u8> {
     let length = (data.len() as u64).to_le_bytes();
-    [MAGIC, VERSION.to_le_bytes().as_slice(), key, &length, &digest(data), data].concat()
+    [MAGIC, VERSION.to_le_bytes().as_slice(), key, &length, digest, data].concat()
 }
 
-/// The data of an envelope. `None` if it is damaged, of another version or for another key.
-pub(super) fn open<'a>(key: &Digest, sealed: &'a [u8]) -> Option<&'a [u8]> {
+/// The data of an envelope, and its digest. `None` if it is damaged, of another version or for another key.
+pub(super) fn open<'a>(key: &Digest, sealed: &'a [u8]) -> Option<(&'a [u8], Digest)> {
     let rest = sealed.strip_prefix(MAGIC)?.strip_prefix(&VERSION.to_le_bytes())?;
     let (length, rest) = rest.strip_prefix(key)?.split_first_chunk()?;
     let (checksum, data) = rest.split_first_chunk::<32>()?;
     let is_whole = data.len() as u64 == u64::from_le_bytes(*length);
-    (is_whole && *checksum == digest(data)).then_some(data)
+    (is_whole && *checksum == digest(data)).then_some((data, *checksum))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{digest, open, seal};
+    use super::{digest, open};
+
+    fn seal(key: &[u8; 32], data: &[u8]) -> Vec<u8> {
+        super::seal(key, &digest(data), data)
+    }
 
     const KEY: [u8; 32] = [7; 32];
     const DATA: &[u8] = b"compiled pipelines";
@@ -40,7 +44,7 @@ mod tests {
     #[test]
     fn what_was_sealed_is_opened() {
         for data in [DATA, &[]] {
-            assert_eq!(open(&KEY, &seal(&KEY, data)), Some(data));
+            assert_eq!(open(&KEY, &seal(&KEY, data)), Some((data, digest(data))));
         }
     }
 
