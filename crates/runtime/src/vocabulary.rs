@@ -46,7 +46,7 @@ pub(crate) struct FileVocabulary {
     count: usize,
     merges: StringArray,
     scores: Option<Vec<f32>>,
-    /// The rest, without what is above.
+    /// All other keys; [`Self::tokenizer`] adds those above.
     rest: Vocab<'static>,
 }
 
