@@ -38,9 +38,12 @@ impl Platform {
     };
 }
 
-/// Folders that may hold a store, the most likely first.
+/// Folders that may hold a store, the most likely first: the one of the variable alone, if it names one.
 pub fn candidates(environment: &Environment) -> Vec<PathBuf> {
     let chosen = environment.ollama_models.as_deref().map(trimmed).map(PathBuf::from);
+    if let Some(chosen) = chosen.filter(|folder| !folder.as_os_str().is_empty()) {
+        return vec![chosen];
+    }
     let home = environment.home.as_ref().filter(|home| !home.as_os_str().is_empty());
     let own = home.map(|home| home.join(".ollama").join("models"));
     // The home of the user that the official installer creates for the service.
@@ -48,13 +51,7 @@ pub fn candidates(environment: &Environment) -> Vec<PathBuf> {
         Platform::Linux => Some(PathBuf::from("/usr/share/ollama/.ollama/models")),
         Platform::MacOs | Platform::Windows => None,
     };
-    let mut folders = Vec::new();
-    for folder in [chosen, own, service].into_iter().flatten() {
-        if !folder.as_os_str().is_empty() && !folders.contains(&folder) {
-            folders.push(folder);
-        }
-    }
-    folders
+    own.into_iter().chain(service).collect()
 }
 
 /// Strips surrounding white space, then quotes: `set X="C:\y"` keeps them on some systems.
@@ -93,11 +90,8 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_comes_first() {
-        let home = Some("/home/me");
-        let rest = ["/home/me/.ollama/models", SERVICE];
-        let with = |first| [&[first], &rest[..]].concat();
-        check(Some("/models"), home, Platform::Linux, &with("/models"));
+    fn the_variable_replaces_the_default_folders() {
+        check(Some("/models"), Some("/home/me"), Platform::Linux, &["/models"]);
         check(Some("/models"), None, Platform::MacOs, &["/models"]);
         check(Some(SERVICE), None, Platform::Linux, &[SERVICE]);
     }
