@@ -22,12 +22,12 @@ use crate::{
 };
 
 const AFTER_HELP: &str = "\
-MODEL is a name in Ollama's store (gemma4:e2b), the path of a GGUF file, or an http(s) URL of one.
+MODEL is a name in Ollama's store (gemma4:e2b), the path of a GGUF file, an http(s) URL of one, or demo, a tiny built-in model.
 
-Exit codes: 0 success, 1 failure, 2 usage error, 3 model not found, 4 file damaged or not supported,
+Exit codes: 0 success, 1 failure, 2 usage error, 3 model or file not found, 4 file damaged or not supported,
 5 network failure, 6 checksum mismatch, 7 no GPU, GPU lost or out of GPU memory, 130 interrupted.";
 
-/// Run Gemma 4 models from Ollama's store, GGUF files and URLs
+/// Run Gemma, Llama and Qwen models from Ollama's store, GGUF files and URLs
 #[derive(Debug, Parser)]
 #[command(name = "rullama", version, disable_version_flag = true, after_help = AFTER_HELP, arg_required_else_help = true)]
 pub(crate) struct Args {

@@ -1,6 +1,9 @@
 //! Exit codes, and error messages on standard error.
 
-use std::{io::Write, process::ExitCode};
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use anyhow::Error;
 use rullama_adapter::AdapterError;
@@ -121,6 +124,9 @@ fn failure(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
     }
     if cause.is::<TokenizerError>() || cause.is::<ChatError>() || cause.is::<ModelError>() {
         return Some(Failure::BadFile);
+    }
+    if let Some(error) = cause.downcast_ref::<io::Error>() {
+        return (error.kind() == io::ErrorKind::NotFound).then_some(Failure::NotFound);
     }
     cause.downcast_ref::<SourceError>().map(source_failure)
 }

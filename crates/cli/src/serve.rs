@@ -164,7 +164,7 @@ async fn serve_until_signal(stores: Stores, mut args: ServeArgs) -> Result<()> {
     }
     if !is_json {
         if let Some(wanted) = also {
-            print(&ollama_port(wanted, server.second_address().is_some()))?;
+            print(&ollama_port(wanted, has_tls, server.second_address().is_some()))?;
         }
         print(&summary(&server.models().await?))?;
     }
@@ -252,9 +252,10 @@ fn certificate(tls: Vec<PathBuf>, names: &[String], address: SocketAddr) -> Opti
     }
 }
 
-fn ollama_port(wanted: SocketAddr, is_ours: bool) -> String {
+fn ollama_port(wanted: SocketAddr, has_tls: bool, is_ours: bool) -> String {
     if is_ours {
-        format!("Ollama's clients find it at http://{wanted}/, too.\n")
+        let scheme = if has_tls { "https" } else { "http" };
+        format!("Ollama's clients find it at {scheme}://{wanted}/, too.\n")
     } else {
         format!(
             "Another program, probably Ollama, has port {}: its clients will not find rullama there.\n",

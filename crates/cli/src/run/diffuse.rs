@@ -77,7 +77,7 @@ pub(super) fn once(gguf: Gguf, prompt: &str, args: &RunArgs) -> Result<()> {
     if args.json {
         print_json(&json!({
             "model": args.model, "text": text, "prompt_tokens": prompt.tokens.len(),
-            "answer_tokens": tokens, "blocks": blocks, "steps": steps, "done_reason": finish.reason(),
+            "answer_tokens": tokens, "blocks": blocks, "steps": steps, "finish": finish.reason(),
         }))?;
     } else {
         print("\n")?;

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use anyhow::{Context, Result, bail};
-use rullama::{Event, Format, MediaFile, MediaKind};
+use rullama::{Event, Format, ImageSize, MediaFile, MediaKind};
 use rullama_api::Media;
 use serde_json::{Map, Value, json};
 
@@ -50,6 +50,7 @@ impl Remote {
             && args.adapters.is_empty()
             && !args.draft.is_given()
             && args.media.mmproj.is_none()
+            && args.media.size == ImageSize::default()
             && args.media.files.iter().all(|file| file.kind != MediaKind::Video);
         // A path means a file of this process' folder, whatever a server calls its models.
         let is_name = !args.model.contains(['\\']) && !args.model.starts_with(['.', '/', '~']);
@@ -246,6 +247,8 @@ impl Remote {
         body["model"] = self.model.as_str().into();
         body["options"] = self.options.clone().into();
         body["think"] = self.think.into();
+        // As without a server: a full context is an error, and drops no messages.
+        body["truncate"] = false.into();
         if let Some(format) = &self.format {
             body["format"] = format.clone();
         }
