@@ -2,7 +2,6 @@
 
 use std::{
     io::{BufRead, BufReader},
-    path::Path,
     process::{Child, Command, Stdio},
 };
 
@@ -21,13 +20,14 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Serves the demo model and golden models under these names on a free port.
+    /// Serves the demo model and other models under these names on a free port: files of `goldens/`, or of this folder.
     pub(crate) fn start(rullama: &str, models: &[(&str, &str)], options: &[&str]) -> Result<Self> {
         let store = tempfile::tempdir()?;
         let mut command = Command::new(rullama);
         command.arg("--store").arg(store.path()).args(["serve", "--port", "0", "--json"]);
         for (name, file) in models {
-            let path = root().join("goldens").join(Path::new(file));
+            let golden = root().join("goldens").join(file);
+            let path = if golden.is_file() { golden } else { std::path::absolute(file)? };
             command.args(["--model", &format!("{name}={}", path.display())]);
         }
         command.args(options).env_remove("OLLAMA_HOST");

@@ -13,8 +13,8 @@ use crate::{
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 pub(crate) const WASI: &str = "wasm32-wasip1";
 
-/// The oldest Node with the WASI and fetch that the tests need.
-const OLDEST_NODE: u32 = 20;
+/// The oldest Node, major and minor version, that the web packages' tools run on (`engines` of `web/package.json`).
+const OLDEST_NODE: (u32, u32) = (20, 19);
 /// Debian's names of the software GPU drivers and the browser.
 const PACKAGES: [&str; 3] = ["chromium", "libvulkan1", "mesa-vulkan-drivers"];
 
@@ -57,10 +57,12 @@ fn rust_parts() -> Result<()> {
 
 fn node() -> Result<()> {
     let version = output("node", &["--version"])
-        .context("Node is missing: install version 20 or newer from https://nodejs.org")?;
-    let major = version.trim().trim_start_matches('v').split('.').next().unwrap_or_default();
-    if major.parse::<u32>().unwrap_or(0) < OLDEST_NODE {
-        bail!("Node {} is too old: install version {OLDEST_NODE} or newer", version.trim());
+        .context("Node is missing: install version 20.19 or newer from https://nodejs.org")?;
+    let version = version.trim();
+    let mut numbers = version.trim_start_matches('v').split('.').map(|part| part.parse().ok());
+    let mut next = || numbers.next().flatten().unwrap_or(0);
+    if (next(), next()) < OLDEST_NODE {
+        bail!("Node {version} is too old: install version 20.19 or newer");
     }
     Ok(())
 }
