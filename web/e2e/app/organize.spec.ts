@@ -79,7 +79,7 @@ test.describe("on a phone", () => {
     const centers = boxes.map((box) => Math.round(box!.y + box!.height / 2));
     expect(new Set(centers).size).toBe(1);
     // Also while one answer is written and the next message waits to be sent.
-    await change(app, { word: 2000 });
+    await change(app, { held: 1 });
     const field = app.getByRole("textbox", { name: "Message", exact: true });
     await field.fill("One");
     await app.getByRole("button", { name: "Send" }).click();

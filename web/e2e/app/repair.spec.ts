@@ -200,13 +200,14 @@ test.describe("several chats", () => {
 
   test("the next message of the same chat queues", async ({ app }) => {
     await start(app);
-    await begin(app, "Long story", 400);
+    await change(app, { held: 5 });
+    await begin(app, "Long story", 20);
     await change(app, { answer: "Next." });
     await message(app).fill("And then?");
     await app.getByRole("button", { name: "Send next" }).click();
     await expect(app.getByRole("article")).toHaveCount(4);
     await expect(app.getByText("Queued: answered after the current answer.")).toBeVisible();
-    await change(app, { word: 0 });
+    await change(app, { held: null });
     await expect(app.getByRole("article").last()).toContainText("Next.");
     const asked = await app.evaluate(() => window.fake?.asked?.messages.map(({ role }) => role));
     expect(asked).toEqual(["user", "assistant", "user"]);
@@ -397,13 +398,13 @@ test("a GPU that was lost in the background comes back with the user, and the an
       Object.defineProperty(document, "visibilityState", { configurable: true, get: () => given });
       document.dispatchEvent(new Event("visibilitychange"));
     }, state);
-  await change(app, { failAfter: { words: 1, code: "device_lost" }, word: 800 });
+  await change(app, { failAfter: { words: 1, code: "device_lost" }, held: 1 });
   await message(app).fill("Hello");
   await message(app).press("Enter");
   await see("hidden");
+  await change(app, { held: null });
   await expect(app.getByRole("group", { name: en["failure.device_lost.title"] })).toBeVisible();
   expect(await app.evaluate(() => window.fake?.loads)).toBe(1);
-  await change(app, { word: 2 });
   await see("visible");
   await expect.poll(() => app.evaluate(() => window.fake?.loads)).toBe(2);
   await expect(app.getByRole("article").last()).toContainText("You said: Hello");
