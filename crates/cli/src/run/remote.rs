@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use rullama::{Event, Format, ImageSize, MediaFile, MediaKind};
 use rullama_api::Media;
 use serde_json::{Map, Value, json};
@@ -253,7 +253,7 @@ impl Remote {
             body["format"] = format.clone();
         }
         let (mut text, mut thinking) = (String::new(), String::new());
-        for line in self.client.lines(path, &body)? {
+        for line in self.client.lines(path, &body).map_err(advised)? {
             let line = line?;
             let message = line.get("message").unwrap_or(&line);
             let piece = |name: &str| message[name].as_str().unwrap_or_default().to_owned();
@@ -274,6 +274,16 @@ impl Remote {
         }
         bail!("the server broke off")
     }
+}
+
+/// What to do about a full context. The server's message is Ollama's, which clients know.
+fn advised(error: Error) -> Error {
+    if !error.to_string().contains("exceeds the context length") {
+        return error;
+    }
+    anyhow!(
+        "{error}; raise it with --ctx (in a chat /set parameter num_ctx N) or shorten the prompt"
+    )
 }
 
 fn format(format: &Format) -> Value {

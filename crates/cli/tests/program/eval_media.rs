@@ -118,7 +118,7 @@ fn unusable_media_are_named() {
         1,
         &["cannot read audio", "mmproj"],
     );
-    check(["--image", "no/such.png"], 1, &["no/such.png"]);
+    check(["--image", "no/such.png"], 3, &["no/such.png"]);
     check(["--image", &golden_arg("README.md")], 1, &["README.md", "PNG, JPEG, WebP or GIF"]);
     check(["--image-budget", "71"], 2, &["71", "280"]);
 }

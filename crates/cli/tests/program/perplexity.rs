@@ -64,6 +64,6 @@ fn text_output_and_errors() {
     let piped = rullama(["perplexity", &model, "-", "--device", "cpu"]).stdin(TEXT).stdout();
     has(&piped, &["perplexity"]);
     has(&rullama(["perplexity", &model, "-", "--device", "cpu"]).fails(1), &["too few"]);
-    let missing = rullama(["perplexity", &model, "/no/such/file", "--device", "cpu"]).fails(1);
+    let missing = rullama(["perplexity", &model, "/no/such/file", "--device", "cpu"]).fails(3);
     has(&missing, &["/no/such/file"]);
 }

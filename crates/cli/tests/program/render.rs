@@ -54,7 +54,7 @@ fn what_a_user_types_is_not_trusted() {
 fn conversations_can_be_read_from_a_file() {
     let file = FileInFolder::new("chat.json", HELLO);
     assert_eq!(rullama(["render", "--family", "small", "--input", file.arg()]).stdout(), SMALL);
-    let error = rullama(["render", "--family", "small", "--input", "/no/such.json"]).fails(1);
+    let error = rullama(["render", "--family", "small", "--input", "/no/such.json"]).fails(3);
     has(&error, &["/no/such.json"]);
 }
 

@@ -141,10 +141,15 @@ fn other_commands_use_the_server() {
     let json = with(&ask).and(["--json"]).json();
     assert!(json["server"].is_string() && json["text"].as_str().unwrap().contains("68"), "{json}");
     // A process of its own, where the user wants one.
-    let json = with(&ask).and(["--json", "--local", "--device", "cpu"]).json();
-    assert!(json.get("server").is_none(), "{json}");
+    for own in [&["--local", "--device", "cpu"][..], &["--image-budget", "70"]] {
+        let json = with(&ask).and(["--json"]).and(own).json();
+        assert!(json.get("server").is_none(), "{json}");
+    }
     let chat = with(&["run", "demo", "--chat", "--temperature", "0"]);
     has(&chat.stdin("What is 23 + 45?\n/set nothink\n/bye\n").stdout(), &["68"]);
+    // A full context is said, and no message is dropped.
+    let full = with(&ask).and(["--ctx", "16"]).fails(1);
+    has(&full, &["exceeds the context length", "--ctx"]);
     has(&with(&["stop", "demo"]).stdout(), &["Unloaded demo"]);
     assert_eq!(with(&["ps", "--json"]).json()["models"], serde_json::json!([]));
     let (code, ..) = serving.end("TERM");
