@@ -11,7 +11,7 @@ use super::{
     integer::{Fixed, IntegerDots, Prepare},
     integer_format::{IntegerFormat, with_integer_format},
     lanes::{Lanes, Tile},
-    nibbles::{self, NibbleDots, Shift, ShiftedActivations},
+    nibbles::{self, NibbleColumn, NibbleDots, PrepareNibbles},
     run,
     vector::{dot, halves},
 };
@@ -26,7 +26,7 @@ pub(crate) struct Column<'a> {
     /// For formats that are multiplied in integers.
     pub(super) fixed: Fixed,
     /// For Q4_0.
-    pub(super) shifted: Vec<ShiftedActivations>,
+    pub(super) nibbles: NibbleColumn,
 }
 
 impl<'a> Column<'a> {
@@ -35,8 +35,9 @@ impl<'a> Column<'a> {
         let fixed = with_integer_format!(dtype, F => {
             run(Prepare { x, in_bytes: F::BYTE_LEVELS.is_some() })
         }, Fixed::default());
-        let shifted = if has_groups(dtype, x.len()) { run(Shift(x)) } else { Vec::new() };
-        Self { x, fixed, shifted }
+        let has_groups = has_groups(dtype, x.len());
+        let nibbles = if has_groups { run(PrepareNibbles(x)) } else { NibbleColumn::default() };
+        Self { x, fixed, nibbles }
     }
 }
 

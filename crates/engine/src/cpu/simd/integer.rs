@@ -63,7 +63,7 @@ impl Kernel for Prepare<'_> {
 /// The exponent of the power of two that scales the largest magnitude of a block, plus `more` units in the last place, below 2 to the power of
 /// `bits`. `None` if an activation is infinite or NaN. The power and its inverse are normal numbers, so that steps are at least 2⁻¹²⁶.
 #[inline(always)]
-pub(super) fn exponent(x: &[f32; BLOCK], more: u32, bits: i32) -> Option<i32> {
+pub(super) fn exponent(x: &[f32], more: u32, bits: i32) -> Option<i32> {
     const INFINITE: u32 = 0x7F80_0000;
     let magnitude = |x: &f32| x.to_bits() & !(1 << 31);
     let largest = x.iter().map(magnitude).fold(0, u32::max);

@@ -3,6 +3,7 @@
 use super::{
     bytes::{ByteLanes, NoBytes},
     formats::at,
+    nibble_bytes::ByteDots,
 };
 
 /// Floats of one vector.
@@ -34,11 +35,18 @@ pub(crate) trait Lanes: Copy {
     type Ints: Copy;
     /// The level's kernels in bytes.
     type ByBytes: ByteLanes;
+    /// Dot products of bytes.
+    type ByteDots: ByteDots<Self::Ints>;
     /// The sums that there are registers for.
     const TILE: Tile;
     /// The level's kernels in bytes, if they take fewer instructions than those in words.
     #[inline(always)]
     fn by_bytes(self) -> Option<Self::ByBytes> {
+        None
+    }
+    /// The level's dot products of bytes, if they take fewer instructions than floats.
+    #[inline(always)]
+    fn byte_dots(self) -> Option<Self::ByteDots> {
         None
     }
 
@@ -170,11 +178,6 @@ pub(crate) trait Lanes: Copy {
     }
     /// Adds the products of two words each to every lane, wrapping; which two they are is the level's choice.
     fn dot_words(self, a: Self::Words, b: Self::Words, sums: Self::Ints) -> Self::Ints;
-    /// The same value, whose halves the compiler computes in turns: otherwise the reorder buffer of a processor may hold only one chain of sums.
-    #[inline(always)]
-    fn interleaved(self, x: Self::Floats) -> Self::Floats {
-        x
-    }
     /// 16 integers from memory.
     fn ints(self, x: &[i32; WIDTH]) -> Self::Ints;
     /// `a & mask`
@@ -251,6 +254,7 @@ impl Lanes for Plain {
     type Words = [i16; 32];
     type Ints = [i32; WIDTH];
     type ByBytes = NoBytes;
+    type ByteDots = NoBytes;
     const TILE: Tile = Tile::Medium;
 
     #[inline(always)]

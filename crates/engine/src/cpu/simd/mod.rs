@@ -17,6 +17,7 @@ mod k_quants;
 mod lanes;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+mod nibble_bytes;
 mod nibbles;
 #[cfg(any(test, not(target_arch = "wasm32")))]
 mod ternary;

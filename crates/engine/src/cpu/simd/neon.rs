@@ -81,6 +81,7 @@ impl Lanes for Neon {
     type Words = [int16x8_t; 4];
     type Ints = [int32x4_t; 4];
     type ByBytes = NoBytes;
+    type ByteDots = NoBytes;
     const TILE: Tile = Tile::Medium;
 
     #[inline(always)]

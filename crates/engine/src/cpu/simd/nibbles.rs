@@ -7,12 +7,15 @@ use super::{
     formats::{Format, Q4_0},
     gemv::{Column, Dots, ahead, for_units},
     lanes::{Lanes, WIDTH},
+    nibble_bytes::{self, NibbleDigits, SplitNibbles},
 };
 
 /// Blocks of a group: each fills four of a vector's lanes.
 const BLOCKS: usize = 4;
 /// Weights of a group.
 pub(super) const GROUP: usize = 32 * BLOCKS;
+/// Bytes of a group.
+pub(super) const GROUP_BYTES: usize = BLOCKS * Q4_0::BYTES;
 
 /// 16⁻ᵏ for the nibbles k = 0 to 3 of a word; nibbles 4 to 7 are shifted down before, and use the same.
 const FACTORS: [f32; 4] = [1.0, 1.0 / 16.0, 1.0 / 256.0, 1.0 / 4096.0];
@@ -27,14 +30,39 @@ pub(super) struct ShiftedActivations {
     offsets: [f32; WIDTH],
 }
 
-/// Prepares a column, of a multiple of [`GROUP`] activations.
-pub(super) struct Shift<'a>(pub(super) &'a [f32]);
+/// A column in the form that the level's kernel needs.
+#[derive(Debug, Default)]
+pub(super) struct NibbleColumn {
+    shifted: Vec<ShiftedActivations>,
+    pub(super) digits: Vec<NibbleDigits>,
+}
 
-impl Kernel for Shift<'_> {
-    type Output = Vec<ShiftedActivations>;
+impl NibbleColumn {
+    /// Whether it was prepared.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.shifted.is_empty() && self.digits.is_empty()
+    }
+}
+
+/// Prepares a column, of a multiple of [`GROUP`] activations.
+pub(super) struct PrepareNibbles<'a>(pub(super) &'a [f32]);
+
+impl Kernel for PrepareNibbles<'_> {
+    type Output = NibbleColumn;
 
     #[inline(always)]
-    fn run<L: Lanes>(self, _: L) -> Self::Output {
+    fn run<L: Lanes>(self, lanes: L) -> Self::Output {
+        let mut column = NibbleColumn::default();
+        if lanes.byte_dots().is_some() {
+            column.digits.reserve_exact(self.0.len() / GROUP);
+            self.0
+                .as_chunks()
+                .0
+                .iter()
+                .for_each(|x| column.digits.push(SplitNibbles(x).run(lanes)));
+            return column;
+        }
         let group = |x: &[f32; GROUP]| {
             let mut out = ShiftedActivations { x: [[0.0; WIDTH]; 8], offsets: [0.0; WIDTH] };
             for (block, x) in x.as_chunks::<32>().0.iter().enumerate() {
@@ -51,7 +79,8 @@ impl Kernel for Shift<'_> {
             }
             out
         };
-        self.0.as_chunks().0.iter().map(group).collect()
+        column.shifted = self.0.as_chunks().0.iter().map(group).collect();
+        column
     }
 }
 
@@ -68,12 +97,14 @@ impl Dots for NibbleDots {
         rows: &[&[u8]; R],
         columns: &[Column<'_>; C],
     ) -> [[f32; C]; R] {
+        if let Some(bytes) = lanes.byte_dots() {
+            return nibble_bytes::dots(lanes, bytes, rows, columns);
+        }
         let mut sums = [[lanes.splat(0.0); C]; R];
-        let (groups, ahead) = (rows[0].len() / (BLOCKS * Q4_0::BYTES), ahead(rows));
+        let (groups, ahead) = (rows[0].len() / GROUP_BYTES, ahead(rows));
         // Of equal lengths, which need no checks in the loop.
-        let rows =
-            rows.each_ref().map(|row| &row.as_chunks::<{ BLOCKS * Q4_0::BYTES }>().0[..groups]);
-        let columns = columns.each_ref().map(|column| &column.shifted[..groups]);
+        let rows = rows.each_ref().map(|row| &row.as_chunks::<GROUP_BYTES>().0[..groups]);
+        let columns = columns.each_ref().map(|column| &column.nibbles.shifted[..groups]);
         for index in 0..groups {
             let mut words = [lanes.zero_ints(); R];
             for r in 0..R {
@@ -81,8 +112,7 @@ impl Dots for NibbleDots {
                 lanes.prefetch_after(&rows[r][index][..64], ahead);
                 words[r] = lanes.ints_of_four_blocks(&rows[r][index]);
             }
-            // Hidden from the compiler, it is an address of its own: with an index, products and loads would be two instructions.
-            let x = columns.map(|column| lanes.in_memory(&column[index]));
+            let x = columns.map(|column| &column[index]);
             // Two chains of sums.
             let mut dots = x.map(|x| [[lanes.load(&x.offsets); 2]; R]);
             for_units!(NIBBLE => {
@@ -98,9 +128,6 @@ impl Dots for NibbleDots {
                             1 => lanes.mul(w, x),
                             _ => lanes.fma(w, x, *dot),
                         };
-                        if R * C == 1 {
-                            *dot = lanes.interleaved(*dot);
-                        }
                     }
                 }
             });

@@ -16,7 +16,7 @@ use super::{
     gemv::{Rows, UnitDots},
     integer::{IntegerDots, Prepare},
     integer_format::{IntegerFormat, with_integer_format},
-    nibbles::{NibbleDots, Shift},
+    nibbles::{NibbleDots, PrepareNibbles},
 };
 
 const FORMATS: [DType; 23] = [
@@ -250,7 +250,7 @@ fn multiply_at(
         run_at(level, Rows::<IntegerDots<F>> { rows, columns, out, dots: PhantomData });
         return true;
     }, {});
-    if !columns[0].shifted.is_empty() {
+    if !columns[0].nibbles.is_empty() {
         run_at(level, Rows::<NibbleDots> { rows, columns, out, dots: PhantomData });
         return true;
     }
@@ -263,8 +263,8 @@ fn multiply_at(
 /// A column, prepared at a level.
 fn column_at(level: Level, dtype: DType, x: &[f32]) -> Column<'_> {
     let mut column = Column::new(dtype, x);
-    if !column.shifted.is_empty() {
-        column.shifted = run_at(level, Shift(x));
+    if !column.nibbles.is_empty() {
+        column.nibbles = run_at(level, PrepareNibbles(x));
     }
     with_integer_format!(dtype, F => {
         column.fixed = run_at(level, Prepare { x, in_bytes: F::BYTE_LEVELS.is_some() });

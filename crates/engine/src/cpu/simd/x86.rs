@@ -12,6 +12,7 @@ use super::{
     bytes::NoBytes,
     formats::at,
     lanes::{Lanes, Plain, Tile, WIDTH},
+    nibble_bytes::ByteDots,
 };
 
 /// A feature level; a processor has some of them.

@@ -35,10 +35,16 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     type Words = [__m256i; 2];
     type Ints = [__m256i; 2];
     type ByBytes = Self;
+    type ByteDots = Self;
     const TILE: Tile = Tile::Medium;
 
     #[inline(always)]
     fn by_bytes(self) -> Option<Self> {
+        Some(self)
+    }
+
+    #[inline(always)]
+    fn byte_dots(self) -> Option<Self> {
         Some(self)
     }
 
@@ -248,11 +254,6 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    fn interleaved(self, x: Self::Floats) -> Self::Floats {
-        unsafe { together(x) }
-    }
-
-    #[inline(always)]
     fn ints(self, x: &[i32; WIDTH]) -> Self::Ints {
         let half = |from: usize| unsafe { _mm256_loadu_si256(x[from..].as_ptr().cast()) };
         [half(0), half(8)]
@@ -265,7 +266,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
 
     #[inline(always)]
     fn high_words(self, a: Self::Ints) -> Self::Ints {
-        a.map(|a| unsafe { high_words(a) })
+        a.map(|a| unsafe { _mm256_srli_epi32::<16>(a) })
     }
 
     #[inline(always)]
@@ -310,24 +311,6 @@ pub(super) fn add_dots<const VNNI: bool>(a: __m256i, b: __m256i, mut sums: __m25
         );
     }
     sums
-}
-
-/// [`Lanes::high_words`] of a vector, hidden: LLVM would shift what each mask leaves instead.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn high_words(a: __m256i) -> __m256i {
-    hidden(_mm256_srli_epi32::<16>(a))
-}
-
-/// The same vectors. Both are computed here, before what needs one of them, so that their chains of sums overlap.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn together([mut a, mut b]: [__m256; 2]) -> [__m256; 2] {
-    // SAFETY: the assembly is empty.
-    unsafe {
-        asm!("/* {0} {1} */", inout(ymm_reg) a, inout(ymm_reg) b, options(nomem, nostack, preserves_flags));
-    }
-    [a, b]
 }
 
 /// The same vector, of which LLVM knows nothing: the assembly is empty.

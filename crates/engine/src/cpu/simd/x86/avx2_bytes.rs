@@ -3,7 +3,7 @@
 use std::arch::{asm, x86_64::*};
 
 use super::{Avx2, Lanes, avx2::add_dots, sum_8};
-use crate::cpu::simd::bytes::ByteLanes;
+use crate::cpu::simd::{bytes::ByteLanes, nibble_bytes::ByteDots};
 
 impl<const VNNI: bool> ByteLanes for Avx2<VNNI> {
     type Levels = __m256i;
@@ -116,6 +116,66 @@ impl<const VNNI: bool> ByteLanes for Avx2<VNNI> {
     fn sum(self, total: Self::Floats) -> f32 {
         unsafe { sum_8(total) }
     }
+}
+
+impl<const VNNI: bool> ByteDots<[__m256i; 2]> for Avx2<VNNI> {
+    #[inline(always)]
+    fn nibbles(self, bytes: [__m256i; 2]) -> [[__m256i; 2]; 2] {
+        let low = |bytes| unsafe { _mm256_and_si256(bytes, _mm256_set1_epi8(15)) };
+        [bytes.map(low), bytes.map(|bytes| low(unsafe { _mm256_srli_epi16::<4>(bytes) }))]
+    }
+
+    #[inline(always)]
+    fn add_dots(
+        self,
+        levels: [[__m256i; 2]; 2],
+        digits: &[[i8; 64]; 2],
+        sums: [__m256i; 2],
+    ) -> [__m256i; 2] {
+        let half = |half: usize| unsafe {
+            let load = |i: usize| _mm256_loadu_si256(digits[i][32 * half..].as_ptr().cast());
+            add_dots_of_bytes::<VNNI>(
+                [levels[0][half], levels[1][half]],
+                [load(0), load(1)],
+                sums[half],
+            )
+        };
+        [half(0), half(1)]
+    }
+
+    #[inline(always)]
+    fn join(self, high: [__m256i; 2], low: [__m256i; 2]) -> [__m256i; 2] {
+        let half = |high, low| unsafe { _mm256_add_epi32(_mm256_slli_epi32::<8>(high), low) };
+        [half(high[0], low[0]), half(high[1], low[1])]
+    }
+}
+
+/// [`ByteDots::add_dots`] of half the lanes.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn add_dots_of_bytes<const VNNI: bool>(
+    levels: [__m256i; 2],
+    digits: [__m256i; 2],
+    mut sums: __m256i,
+) -> __m256i {
+    if !VNNI {
+        let first = _mm256_maddubs_epi16(levels[0], digits[0]);
+        let words = _mm256_add_epi16(first, _mm256_maddubs_epi16(levels[1], digits[1]));
+        return _mm256_add_epi32(sums, _mm256_madd_epi16(words, _mm256_set1_epi16(1)));
+    }
+    for (levels, digits) in levels.into_iter().zip(digits) {
+        // SAFETY: registers in, registers out; only the level with AVX-VNNI has `VNNI`.
+        unsafe {
+            asm!(
+                "{{vex}} vpdpbusd {sums}, {levels}, {digits}",
+                sums = inout(ymm_reg) sums,
+                levels = in(ymm_reg) levels,
+                digits = in(ymm_reg) digits,
+                options(pure, nomem, nostack, preserves_flags)
+            );
+        }
+    }
+    sums
 }
 
 /// [`ByteLanes::add_products`]. The assembly is empty: LLVM would unpack all levels of a block before it multiplies the first, and keep them in

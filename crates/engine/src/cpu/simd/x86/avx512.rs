@@ -2,14 +2,20 @@
 
 use std::arch::{asm, x86_64::*};
 
-use super::{Avx512, Lanes, NoBytes, Tile, WIDTH, at, four_halves, sum_8, two_blocks};
+use super::{Avx512, ByteDots, Lanes, NoBytes, Tile, WIDTH, at, four_halves, sum_8, two_blocks};
 
 impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     type Floats = __m512;
     type Words = __m512i;
     type Ints = __m512i;
     type ByBytes = NoBytes;
+    type ByteDots = Self;
     const TILE: Tile = Tile::Large;
+
+    #[inline(always)]
+    fn byte_dots(self) -> Option<Self> {
+        Some(self)
+    }
 
     bytes_of_256_bits!();
 
@@ -222,7 +228,7 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
 
     #[inline(always)]
     fn high_words(self, a: Self::Ints) -> Self::Ints {
-        unsafe { high_words(a) }
+        unsafe { _mm512_srli_epi32::<16>(a) }
     }
 
     #[inline(always)]
@@ -248,16 +254,42 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     }
 }
 
-/// [`Lanes::high_words`]. The assembly is empty: LLVM would shift what each mask leaves instead.
-#[target_feature(enable = "avx512f")]
+impl<const VNNI: bool> ByteDots<__m512i> for Avx512<VNNI> {
+    #[inline(always)]
+    fn nibbles(self, bytes: __m512i) -> [__m512i; 2] {
+        let low = |bytes| unsafe { _mm512_and_si512(bytes, _mm512_set1_epi8(15)) };
+        [low(bytes), low(unsafe { _mm512_srli_epi16::<4>(bytes) })]
+    }
+
+    #[inline(always)]
+    fn add_dots(self, levels: [__m512i; 2], digits: &[[i8; 64]; 2], sums: __m512i) -> __m512i {
+        unsafe {
+            let [first, second] = digits.each_ref().map(|x| _mm512_loadu_si512(x.as_ptr().cast()));
+            match VNNI {
+                true => {
+                    let sums = dot_bytes_vnni(levels[0], first, sums);
+                    dot_bytes_vnni(levels[1], second, sums)
+                }
+                false => {
+                    let first = _mm512_maddubs_epi16(levels[0], first);
+                    let words = _mm512_add_epi16(first, _mm512_maddubs_epi16(levels[1], second));
+                    _mm512_add_epi32(sums, _mm512_madd_epi16(words, _mm512_set1_epi16(1)))
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn join(self, high: __m512i, low: __m512i) -> __m512i {
+        unsafe { _mm512_add_epi32(_mm512_slli_epi32::<8>(high), low) }
+    }
+}
+
+/// `vpdpbusd`
+#[target_feature(enable = "avx512vnni,avx512f")]
 #[inline]
-fn high_words(a: __m512i) -> __m512i {
-    let mut words = _mm512_srli_epi32::<16>(a);
-    // SAFETY: the assembly is empty.
-    unsafe {
-        asm!("/* {0} */", inout(zmm_reg) words, options(pure, nomem, nostack, preserves_flags))
-    };
-    words
+fn dot_bytes_vnni(levels: __m512i, digits: __m512i, sums: __m512i) -> __m512i {
+    _mm512_dpbusd_epi32(sums, levels, digits)
 }
 
 /// `vpdpwssd`, without the intrinsic: LLVM would replace that by a product and a sum to shorten the chain of sums, while it is the number of
