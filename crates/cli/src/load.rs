@@ -12,6 +12,7 @@ use pollster::block_on;
 use rullama::{
     CacheType, Device, DeviceChoice, Location, OnProgress, OpenOptions, Progress, TablePlace,
 };
+use rullama_gguf::Gguf;
 use rullama_runtime::Model;
 
 use crate::{
@@ -171,7 +172,9 @@ impl Loader {
     /// Opens the device and loads the model; returns the time it took, too.
     pub(crate) fn load(&self) -> Result<(Model, Duration)> {
         let start = Instant::now();
-        let model = self.load_on(self.open_device()?)?;
+        // A broken file needs no device.
+        let gguf = locate::open(&self.location)?;
+        let model = self.load_file(gguf, self.open_device()?)?;
         Ok((model, start.elapsed()))
     }
 
@@ -182,7 +185,10 @@ impl Loader {
 
     /// Loads the model onto a device.
     pub(crate) fn load_on(&self, device: Device) -> Result<Model> {
-        let gguf = locate::open(&self.location)?;
+        self.load_file(locate::open(&self.location)?, device)
+    }
+
+    fn load_file(&self, gguf: Gguf, device: Device) -> Result<Model> {
         let context = self.options.context;
         Ok(showing(|each| block_on(self.options.load(gguf, device, context, each)))?)
     }

@@ -2,8 +2,7 @@
 
 use std::{
     fs,
-    io::{Read, Write},
-    net::TcpStream,
+    io::Read,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
@@ -103,19 +102,8 @@ fn a_server_keeps_what_it_compiled_when_it_ends() {
     let serving = Serving::start(rullama(args).env("XDG_CACHE_HOME", cache.path()));
     let line: Value = serde_json::from_str(&serving.first_line).unwrap();
     let url = line["url"].as_str().unwrap();
-    let address = url.strip_prefix("http://").unwrap().strip_suffix('/').unwrap();
-    let body = r#"{"model":"micro","prompt":"Hello","raw":true,"stream":false,"options":{"num_predict":2,"num_ctx":256}}"#;
-    let mut stream = TcpStream::connect(address).unwrap();
-    let length = body.len();
-    let head = format!("POST /api/generate HTTP/1.1\r\nHost: {address}\r\nConnection: close");
-    write!(
-        stream,
-        "{head}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).unwrap();
-    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    let ask = ["run", "micro", "Hello", "-n", "2", "--ctx", "256", "--json"];
+    assert!(rullama(ask).env("OLLAMA_HOST", url).json()["server"].is_string());
     let (code, _, errors) = serving.end("INT");
     // Without a desktop session some graphics libraries warn on standard error.
     assert_eq!(code, Some(0), "{errors}");
