@@ -168,7 +168,7 @@ fn expert_ids_are_clamped() {
 
 /// The floor is among the levels, so that every form of every kernel is counted somewhere.
 #[test]
-fn the_floor_is_among_the_roles() {
+fn the_floor_is_among_the_levels() {
     let gpu = device();
     let floor = DeviceFacts::floor();
     assert!(

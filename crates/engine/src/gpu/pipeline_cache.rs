@@ -49,7 +49,7 @@ impl PipelineKey {
     }
 }
 
-/// The driver's pipeline cache of a device. It is saved on drop, if something new was compiled.
+/// The driver's pipeline cache of a device. It is saved on drop, if pipelines were compiled and the data changed.
 #[derive(Debug)]
 pub(super) struct PipelineCache {
     cache: wgpu::PipelineCache,

@@ -5,8 +5,8 @@
 use super::{
     Kernel,
     formats::at,
-    gemv::{Column, ahead, for_units},
-    integer::{exponent, next_blocks, power},
+    gemv::{Column, for_units, prefetch_distance},
+    integer::{byte_digits, exponent, next_blocks, power},
     integer_format::{ByteLevels, IntegerFormat},
     lanes::Lanes,
     vector::halves,
@@ -162,11 +162,9 @@ impl Kernel for SplitBytes<'_> {
             for (half, x) in halves(lanes, x).into_iter().enumerate() {
                 let fixed = lanes.integers(lanes.mul(x, lanes.splat(power(exponent))));
                 for (i, fixed) in fixed.into_iter().enumerate() {
-                    // Rounded to nearest: the low digit is the low byte, read as a signed number, and the rest gets its carry.
-                    let (low, rest) = (fixed as i8, (fixed + (1 << 7)) >> 8);
-                    out.digits[0][unit][16 * half + i] = low;
-                    out.digits[1][unit][16 * half + i] = rest as i8;
-                    out.digits[2][unit][16 * half + i] = ((rest + (1 << 7)) >> 8) as i8;
+                    for (digits, digit) in out.digits.iter_mut().zip(byte_digits(fixed)) {
+                        digits[unit][16 * half + i] = digit;
+                    }
                     sums[half] += fixed;
                 }
                 out.halves[2 * unit + half] = sums[half] as f32 * out.step;
@@ -210,9 +208,9 @@ pub(super) fn dots<L: Lanes, B: ByteLanes, F: IntegerFormat, const R: usize, con
     for (x, column) in x.iter_mut().zip(columns) {
         *x = &column.fixed.bytes[..blocks];
     }
-    let (mut rest, ahead) = (*rows, ahead(rows));
+    let (mut rest, distance) = (*rows, prefetch_distance(rows));
     for index in 0..blocks {
-        let (block, scales) = next_blocks::<L, F, R>(lanes, &mut rest, ahead);
+        let (block, scales) = next_blocks::<L, F, R>(lanes, &mut rest, distance);
         let mut unit_scales = [[0; 8]; R];
         let mut half_scales = [bytes.half_scales(&[0; 16]); R];
         for r in 0..R {

@@ -1,5 +1,6 @@
-//! Dot products of a weight's row with a few columns. Formats with blocks of 256 weights are multiplied in integers; this file has those with
-//! blocks of 32 or none: f32 arithmetic on the levels, scales applied per unit.
+//! Dot products of a weight's row with a few columns: which kernel multiplies a format, and how many rows and columns at a time. Formats with
+//! blocks of 256 weights are multiplied in integers (`integer.rs`), Q4_0 in `nibbles.rs`; this file has the kernel of the others, with blocks of 32
+//! or none: f32 arithmetic on the levels, scales applied per unit.
 
 use std::marker::PhantomData;
 
@@ -17,7 +18,7 @@ use super::{
 };
 
 /// Units that are multiplied in one step.
-const GROUP: usize = 8;
+const STEP_UNITS: usize = 8;
 
 /// A column in the form that a weight's format needs.
 #[derive(Debug)]
@@ -91,7 +92,7 @@ fn with_kernel(dtype: DType, rows: &[&[u8]], columns: &[Column<'_>], out: &mut [
 /// How far ahead weights are prefetched: to the same place in the rows that come next. Hardware prefetchers stop at pages of 4 KiB, of which
 /// a row has only one or two.
 #[inline(always)]
-pub(super) fn ahead(rows: &[&[u8]]) -> usize {
+pub(super) fn prefetch_distance(rows: &[&[u8]]) -> usize {
     /// What is read while memory answers.
     const LEAST: usize = 2048;
     let bytes = (rows.len() * rows[0].len()).max(1);
@@ -212,20 +213,21 @@ impl<F: Format> Dots for UnitDots<F> {
         for (x, column) in x.iter_mut().zip(columns) {
             *x = column.x.as_chunks().0;
         }
-        let (units, ahead, mut rest) = (rows[0].len() / F::BYTES, ahead(rows), *rows);
-        for index in 0..units / GROUP {
-            let (mut groups, mut scales) = ([&[][..]; R], [[1.0; GROUP]; R]);
+        let (units, distance, mut rest) =
+            (rows[0].len() / F::BYTES, prefetch_distance(rows), *rows);
+        for index in 0..units / STEP_UNITS {
+            let (mut groups, mut scales) = ([&[][..]; R], [[1.0; STEP_UNITS]; R]);
             for r in 0..R {
-                (groups[r], rest[r]) = rest[r].split_at(GROUP * F::BYTES);
-                lanes.prefetch_after(groups[r], ahead);
+                (groups[r], rest[r]) = rest[r].split_at(STEP_UNITS * F::BYTES);
+                lanes.prefetch_after(groups[r], distance);
                 if F::SCALED {
                     scales[r] = lanes.strided_halves(groups[r], F::BYTES);
                 }
             }
             let scales = lanes.in_memory(&scales);
-            let mut group_x = [&[[0.0; 32]; GROUP]; C];
+            let mut group_x = [&[[0.0; 32]; STEP_UNITS]; C];
             for (group_x, x) in group_x.iter_mut().zip(&x) {
-                *group_x = at(x, index * GROUP);
+                *group_x = at(x, index * STEP_UNITS);
             }
             for_units!(UNIT => {
                 for r in 0..R {
@@ -237,7 +239,7 @@ impl<F: Format> Dots for UnitDots<F> {
                 }
             });
         }
-        for unit in units / GROUP * GROUP..units {
+        for unit in units / STEP_UNITS * STEP_UNITS..units {
             for r in 0..R {
                 let (block, after) = rest[r].split_at(F::BYTES);
                 rest[r] = after;

@@ -1,5 +1,5 @@
 //! Dot products in integers of rows with blocks of 256 weights: `level · scale` is an integer of 16 bits, and an activation is two of them,
-//! which together hold the bits of its float. A block is added up without rounding.
+//! which together hold the bits of its float (three bytes on levels with kernels in bytes, see `bytes.rs`). A block is added up without rounding.
 
 use std::marker::PhantomData;
 
@@ -7,7 +7,7 @@ use super::{
     Kernel,
     bytes::{self, ByteDigits, SplitBytes},
     formats::at,
-    gemv::{Column, Dots, ahead, for_units},
+    gemv::{Column, Dots, for_units, prefetch_distance},
     integer_format::{IntegerFormat, IntegerScales},
     lanes::{Lanes, WIDTH},
     vector::halves,
@@ -76,6 +76,14 @@ pub(super) fn power(exponent: i32) -> f32 {
     f32::from_bits((exponent + 127).cast_unsigned() << 23)
 }
 
+/// A fixed-point number as three digits of 8 bits, the lowest first. It is rounded to nearest at each digit: the low digit is the low byte,
+/// read as a signed number, and the rest gets its carry.
+#[inline(always)]
+pub(super) fn byte_digits(fixed: i32) -> [i8; 3] {
+    let middle = (fixed + (1 << 7)) >> 8;
+    [fixed as i8, middle as i8, ((middle + (1 << 7)) >> 8) as i8]
+}
+
 struct Split<'a>(&'a [f32; BLOCK]);
 
 impl Kernel for Split<'_> {
@@ -126,12 +134,12 @@ pub(super) fn scaled<L: Lanes, F: IntegerFormat>(
 pub(super) fn next_blocks<'a, L: Lanes, F: IntegerFormat, const R: usize>(
     lanes: L,
     rest: &mut [&'a [u8]; R],
-    ahead: usize,
+    distance: usize,
 ) -> ([&'a [u8]; R], [IntegerScales<F::Pairs>; R]) {
     let mut block: [&[u8]; R] = [&[]; R];
     for (block, rest) in block.iter_mut().zip(rest) {
         (*block, *rest) = rest.split_at(F::BYTES);
-        lanes.prefetch_after(block, ahead);
+        lanes.prefetch_after(block, distance);
     }
     let mut scales = [F::scales(lanes, block[0]); R];
     for r in 1..R {
@@ -168,9 +176,9 @@ impl<F: IntegerFormat> Dots for IntegerDots<F> {
         for (x, column) in x.iter_mut().zip(columns) {
             *x = &column.fixed.words[..blocks];
         }
-        let (mut rest, ahead) = (*rows, ahead(rows));
+        let (mut rest, distance) = (*rows, prefetch_distance(rows));
         for index in 0..blocks {
-            let (block, scales) = next_blocks::<L, F, R>(lanes, &mut rest, ahead);
+            let (block, scales) = next_blocks::<L, F, R>(lanes, &mut rest, distance);
             let mut pairs = [scales[0].pairs; R];
             for r in 1..R {
                 pairs[r] = scales[r].pairs;

@@ -3,7 +3,7 @@
 use super::{
     bytes::{ByteLanes, NoBytes},
     formats::at,
-    nibble_bytes::ByteDots,
+    nibble_bytes::NibbleBytes,
 };
 
 /// Floats of one vector.
@@ -36,7 +36,7 @@ pub(crate) trait Lanes: Copy {
     /// The level's kernels in bytes.
     type ByBytes: ByteLanes;
     /// Dot products of bytes.
-    type ByteDots: ByteDots<Self::Ints>;
+    type NibbleBytes: NibbleBytes<Self::Ints>;
     /// The sums that there are registers for.
     const TILE: Tile;
     /// The level's kernels in bytes, if they take fewer instructions than those in words.
@@ -46,7 +46,7 @@ pub(crate) trait Lanes: Copy {
     }
     /// The level's dot products of bytes, if they take fewer instructions than floats.
     #[inline(always)]
-    fn byte_dots(self) -> Option<Self::ByteDots> {
+    fn nibble_bytes(self) -> Option<Self::NibbleBytes> {
         None
     }
 
@@ -254,7 +254,7 @@ impl Lanes for Plain {
     type Words = [i16; 32];
     type Ints = [i32; WIDTH];
     type ByBytes = NoBytes;
-    type ByteDots = NoBytes;
+    type NibbleBytes = NoBytes;
     const TILE: Tile = Tile::Medium;
 
     #[inline(always)]

@@ -1,5 +1,4 @@
-//! NEON, which every aarch64 processor has, so that nothing is chosen at run time. Products of 16-bit digits leave no use for the dot products
-//! of bytes that newer processors have.
+//! NEON, which every aarch64 processor has, so that nothing is chosen at run time. It has no kernels in bytes.
 //!
 //! Soundness of the `unsafe` blocks: they call intrinsics of a feature that the target has, none of which takes a pointer. Memory is read and
 //! written as arrays that are cast to vectors.
@@ -81,7 +80,7 @@ impl Lanes for Neon {
     type Words = [int16x8_t; 4];
     type Ints = [int32x4_t; 4];
     type ByBytes = NoBytes;
-    type ByteDots = NoBytes;
+    type NibbleBytes = NoBytes;
     const TILE: Tile = Tile::Medium;
 
     #[inline(always)]

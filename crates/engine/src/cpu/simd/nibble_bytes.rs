@@ -5,14 +5,14 @@
 use super::{
     Kernel,
     bytes::NoBytes,
-    gemv::{Column, ahead},
-    integer::{exponent, power},
+    gemv::{Column, prefetch_distance},
+    integer::{byte_digits, exponent, power},
     lanes::{Lanes, WIDTH},
     nibbles::{GROUP, GROUP_BYTES},
 };
 
 /// Vector operations on 64 bytes, of levels where they take fewer instructions than floats.
-pub(crate) trait ByteDots<I>: Copy {
+pub(crate) trait NibbleBytes<I>: Copy {
     /// The low and the high nibbles of bytes.
     fn nibbles(self, bytes: I) -> [I; 2];
     /// Adds the sums of four products of unsigned levels and digits to every lane, of both vectors of levels.
@@ -21,7 +21,7 @@ pub(crate) trait ByteDots<I>: Copy {
     fn join(self, high: I, low: I) -> I;
 }
 
-impl<I> ByteDots<I> for NoBytes {
+impl<I> NibbleBytes<I> for NoBytes {
     fn nibbles(self, _: I) -> [I; 2] {
         match self {}
     }
@@ -66,10 +66,9 @@ impl Kernel for SplitNibbles<'_> {
             let (block, half) = (i / 2, i % 2);
             let fixed = lanes.integers(lanes.mul(lanes.load(x), factor));
             for (j, fixed) in fixed.iter().enumerate() {
-                let (at, rest) = (WIDTH * block + j, (fixed + (1 << 7)) >> 8);
-                out.digits[0][half][at] = *fixed as i8;
-                out.digits[1][half][at] = rest as i8;
-                out.digits[2][half][at] = ((rest + (1 << 7)) >> 8) as i8;
+                for (digits, digit) in out.digits.iter_mut().zip(byte_digits(*fixed)) {
+                    digits[half][WIDTH * block + j] = digit;
+                }
             }
             let fours = fixed.as_chunks::<4>().0;
             for (offset, four) in out.offsets[4 * block..].iter_mut().zip(fours) {
@@ -84,12 +83,12 @@ impl Kernel for SplitNibbles<'_> {
 #[inline(always)]
 pub(super) fn dots<L: Lanes, const R: usize, const C: usize>(
     lanes: L,
-    bytes: L::ByteDots,
+    bytes: L::NibbleBytes,
     rows: &[&[u8]; R],
     columns: &[Column<'_>; C],
 ) -> [[f32; C]; R] {
     let mut totals = [[lanes.splat(0.0); C]; R];
-    let (groups, ahead) = (rows[0].len() / GROUP_BYTES, ahead(rows));
+    let (groups, distance) = (rows[0].len() / GROUP_BYTES, prefetch_distance(rows));
     // Of equal lengths, which need no checks in the loop.
     let rows = rows.each_ref().map(|row| &row.as_chunks::<GROUP_BYTES>().0[..groups]);
     let columns = columns.each_ref().map(|column| &column.nibbles.digits[..groups]);
@@ -97,7 +96,7 @@ pub(super) fn dots<L: Lanes, const R: usize, const C: usize>(
         let x = columns.map(|column| lanes.in_memory(&column[index]));
         for r in 0..R {
             // One prefetch: 72 bytes are little more than a line.
-            lanes.prefetch_after(&rows[r][index][..64], ahead);
+            lanes.prefetch_after(&rows[r][index][..64], distance);
             let levels = bytes.nibbles(lanes.ints_of_four_blocks(&rows[r][index]));
             let scales = lanes.halves_of_four_blocks(&rows[r][index]);
             for c in 0..C {

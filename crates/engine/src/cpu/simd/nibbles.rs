@@ -5,7 +5,7 @@
 use super::{
     Kernel,
     formats::{Format, Q4_0},
-    gemv::{Column, Dots, ahead, for_units},
+    gemv::{Column, Dots, for_units, prefetch_distance},
     lanes::{Lanes, WIDTH},
     nibble_bytes::{self, NibbleDigits, SplitNibbles},
 };
@@ -54,7 +54,7 @@ impl Kernel for PrepareNibbles<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> Self::Output {
         let mut column = NibbleColumn::default();
-        if lanes.byte_dots().is_some() {
+        if lanes.nibble_bytes().is_some() {
             column.digits.reserve_exact(self.0.len() / GROUP);
             self.0
                 .as_chunks()
@@ -97,11 +97,11 @@ impl Dots for NibbleDots {
         rows: &[&[u8]; R],
         columns: &[Column<'_>; C],
     ) -> [[f32; C]; R] {
-        if let Some(bytes) = lanes.byte_dots() {
+        if let Some(bytes) = lanes.nibble_bytes() {
             return nibble_bytes::dots(lanes, bytes, rows, columns);
         }
         let mut sums = [[lanes.splat(0.0); C]; R];
-        let (groups, ahead) = (rows[0].len() / GROUP_BYTES, ahead(rows));
+        let (groups, distance) = (rows[0].len() / GROUP_BYTES, prefetch_distance(rows));
         // Of equal lengths, which need no checks in the loop.
         let rows = rows.each_ref().map(|row| &row.as_chunks::<GROUP_BYTES>().0[..groups]);
         let columns = columns.each_ref().map(|column| &column.nibbles.shifted[..groups]);
@@ -109,7 +109,7 @@ impl Dots for NibbleDots {
             let mut words = [lanes.zero_ints(); R];
             for r in 0..R {
                 // One prefetch: 72 bytes are little more than a line.
-                lanes.prefetch_after(&rows[r][index][..64], ahead);
+                lanes.prefetch_after(&rows[r][index][..64], distance);
                 words[r] = lanes.ints_of_four_blocks(&rows[r][index]);
             }
             let x = columns.map(|column| &column[index]);

@@ -45,9 +45,14 @@ const FORMATS: [DType; 23] = [
     DType::TQ2_0,
 ];
 
-/// The formats that are multiplied in integers.
+/// The formats that are multiplied in integers on all levels.
 fn integer_formats() -> impl Iterator<Item = DType> {
     FORMATS.into_iter().filter(|dtype| dtype.block_elements() == 256)
+}
+
+/// The formats that are multiplied in integers on some level.
+fn formats_with_digits() -> impl Iterator<Item = DType> {
+    integer_formats().chain([DType::Q4_0])
 }
 
 /// Numbers from -1 to 1 without a pattern.
@@ -279,11 +284,11 @@ fn dot_at(level: Level, dtype: DType, row: &[u8], x: &[f32]) -> f32 {
     out[0]
 }
 
-/// Two blocks of an integer format with all levels and scales made of one byte, and factors of 0.5 and 2.
+/// 512 weights of a format with all levels and scales made of one byte, and factors of 0.5 and 2.
 fn extreme_row(dtype: DType, byte: u8) -> Vec<u8> {
     let mut block = vec![byte; dtype.block_bytes()];
     set_factors(dtype, &mut block);
-    block.repeat(2)
+    block.repeat(512 / dtype.block_elements())
 }
 
 #[test]
@@ -295,7 +300,7 @@ fn extreme_levels_scales_and_digits_do_not_overflow() {
     let same = [low, -low, low_bytes, -low_bytes, most, -most, 2.0 - f32::EPSILON];
     let columns = same.map(|x| vec![x; 512]).into_iter().chain([noise(512, 9)]);
     let columns: Vec<Vec<f32>> = columns.collect();
-    for dtype in integer_formats() {
+    for dtype in formats_with_digits() {
         for byte in [0x00, 0xFF, 0x0F, 0xF0, 0x80, 0x7F] {
             let mut row = extreme_row(dtype, byte);
             // The largest product: levels of -32 times scales of -128.
@@ -326,7 +331,7 @@ fn blocks_of_any_bits_are_multiplied_in_integers() {
 /// Elements far below the largest one of their block, and blocks of very small and very large numbers.
 #[test]
 fn activations_of_any_magnitude_are_multiplied() {
-    for dtype in integer_formats() {
+    for dtype in formats_with_digits() {
         let row = row_of(dtype, 512);
         let w = decoded(dtype, &row, 512);
         for factor in [0.0, 1e-29, 1e-6, 1.0, 1e6, 1e30] {

@@ -62,7 +62,7 @@ impl Lanes for Simd128 {
     type Words = [v128; 4];
     type Ints = [v128; 4];
     type ByBytes = NoBytes;
-    type ByteDots = NoBytes;
+    type NibbleBytes = NoBytes;
     const TILE: Tile = Tile::Small;
 
     #[inline(always)]

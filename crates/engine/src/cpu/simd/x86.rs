@@ -12,7 +12,7 @@ use super::{
     bytes::NoBytes,
     formats::at,
     lanes::{Lanes, Plain, Tile, WIDTH},
-    nibble_bytes::ByteDots,
+    nibble_bytes::NibbleBytes,
 };
 
 /// A feature level; a processor has some of them.

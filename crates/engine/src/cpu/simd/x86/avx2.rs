@@ -35,7 +35,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     type Words = [__m256i; 2];
     type Ints = [__m256i; 2];
     type ByBytes = Self;
-    type ByteDots = Self;
+    type NibbleBytes = Self;
     const TILE: Tile = Tile::Medium;
 
     #[inline(always)]
@@ -44,7 +44,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    fn byte_dots(self) -> Option<Self> {
+    fn nibble_bytes(self) -> Option<Self> {
         Some(self)
     }
 

@@ -3,7 +3,7 @@
 use std::arch::{asm, x86_64::*};
 
 use super::{Avx2, Lanes, avx2::add_dots, sum_8};
-use crate::cpu::simd::{bytes::ByteLanes, nibble_bytes::ByteDots};
+use crate::cpu::simd::{bytes::ByteLanes, nibble_bytes::NibbleBytes};
 
 impl<const VNNI: bool> ByteLanes for Avx2<VNNI> {
     type Levels = __m256i;
@@ -118,7 +118,7 @@ impl<const VNNI: bool> ByteLanes for Avx2<VNNI> {
     }
 }
 
-impl<const VNNI: bool> ByteDots<[__m256i; 2]> for Avx2<VNNI> {
+impl<const VNNI: bool> NibbleBytes<[__m256i; 2]> for Avx2<VNNI> {
     #[inline(always)]
     fn nibbles(self, bytes: [__m256i; 2]) -> [[__m256i; 2]; 2] {
         let low = |bytes| unsafe { _mm256_and_si256(bytes, _mm256_set1_epi8(15)) };
@@ -150,7 +150,7 @@ impl<const VNNI: bool> ByteDots<[__m256i; 2]> for Avx2<VNNI> {
     }
 }
 
-/// [`ByteDots::add_dots`] of half the lanes.
+/// [`NibbleBytes::add_dots`] of half the lanes.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn add_dots_of_bytes<const VNNI: bool>(

@@ -2,18 +2,18 @@
 
 use std::arch::{asm, x86_64::*};
 
-use super::{Avx512, ByteDots, Lanes, NoBytes, Tile, WIDTH, at, four_halves, sum_8, two_blocks};
+use super::{Avx512, Lanes, NibbleBytes, NoBytes, Tile, WIDTH, at, four_halves, sum_8, two_blocks};
 
 impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     type Floats = __m512;
     type Words = __m512i;
     type Ints = __m512i;
     type ByBytes = NoBytes;
-    type ByteDots = Self;
+    type NibbleBytes = Self;
     const TILE: Tile = Tile::Large;
 
     #[inline(always)]
-    fn byte_dots(self) -> Option<Self> {
+    fn nibble_bytes(self) -> Option<Self> {
         Some(self)
     }
 
@@ -254,7 +254,7 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     }
 }
 
-impl<const VNNI: bool> ByteDots<__m512i> for Avx512<VNNI> {
+impl<const VNNI: bool> NibbleBytes<__m512i> for Avx512<VNNI> {
     #[inline(always)]
     fn nibbles(self, bytes: __m512i) -> [__m512i; 2] {
         let low = |bytes| unsafe { _mm512_and_si512(bytes, _mm512_set1_epi8(15)) };
