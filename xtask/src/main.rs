@@ -3,6 +3,7 @@
 mod background;
 mod bench;
 mod clients;
+mod clone_times;
 mod command;
 mod deny;
 mod deploy;
