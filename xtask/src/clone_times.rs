@@ -4,6 +4,7 @@
 use std::{
     collections::HashMap,
     fs::{self, File},
+    io,
     path::Path,
     time::{Duration, SystemTime},
 };
@@ -15,25 +16,37 @@ use crate::command::{output, root, target};
 /// Content (git's hash) and modification time of files.
 type Files = HashMap<String, (String, Duration)>;
 
-/// Restores the times of unchanged files, and keeps those of all files for the next run. Only for a clone in which nothing was edited or built
-/// by hand: every build in the target folder must follow a call of this.
+/// Restores the times of unchanged files in a fresh clone, and keeps those of all files for the next one. What was compiled in the folder of a
+/// clone must have been compiled after a call of this: an edit by hand would be taken for the content that is kept.
 pub(crate) fn restore() -> Result<()> {
-    if !output("git", &["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
-        return Ok(());
-    }
     let kept = target().join("clone-times.txt");
+    let written = fs::metadata(&kept).and_then(|kept| kept.modified());
     let known = fs::read_to_string(&kept).map_or_else(|_| Files::new(), |text| parse(&text));
-    let mut files = Files::new();
-    for (path, hash) in tracked(&output("git", &["ls-files", "--stage"])?) {
-        let time = time_of(&root().join(&path), known.get(&key(&path)), &hash)?;
-        files.insert(key(&path), (hash, time));
-    }
     // Other clones share the target folder.
-    let others = known.into_iter().filter(|(path, _)| !path.starts_with(&key("")));
-    files.extend(others);
+    let (known, mut files): (Files, Files) =
+        known.into_iter().partition(|(path, _)| path.starts_with(&key("")));
+    if output("git", &["status", "--porcelain", "--untracked-files=no"])?.is_empty() {
+        let listing = output("git", &["ls-files", "--stage"])?;
+        let tracked: Vec<_> = tracked(&listing).collect();
+        // The tree of the last run has the times that Cargo knows already.
+        let is_fresh = tracked.iter().all(|(path, _)| is_newer(&root().join(path), &written));
+        for (path, hash) in tracked {
+            let known = known.get(&key(&path)).filter(|_| is_fresh);
+            let time = time_of(&root().join(&path), known, &hash)?;
+            files.insert(key(&path), (hash, time));
+        }
+    }
     fs::create_dir_all(target())?;
     fs::write(kept, print(&files))?;
     Ok(())
+}
+
+/// Whether a file was written after the times were kept.
+fn is_newer(path: &Path, kept: &io::Result<SystemTime>) -> bool {
+    match (fs::metadata(path).and_then(|file| file.modified()), kept) {
+        (Ok(modified), Ok(kept)) => modified > *kept,
+        _ => false,
+    }
 }
 
 /// The absolute path of a file.
@@ -77,9 +90,12 @@ fn parse(text: &str) -> Files {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, time::Duration};
+    use std::{
+        fs, io,
+        time::{Duration, SystemTime},
+    };
 
-    use super::{Files, parse, print, time_of, tracked};
+    use super::{Files, is_newer, parse, print, time_of, tracked};
 
     #[test]
     fn regular_files_are_listed_with_their_hashes() {
@@ -111,5 +127,17 @@ mod tests {
         assert_eq!(time_of(&path, Some(&("bb22".into(), old)), "aa11").unwrap(), now);
         assert_eq!(time_of(&path, Some(&("aa11".into(), old)), "aa11").unwrap(), old);
         assert_eq!(time_of(&path, None, "aa11").unwrap(), old);
+    }
+
+    #[test]
+    fn a_clone_is_newer_than_what_was_kept_of_the_last_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        fs::write(&path, "text").unwrap();
+        let now = SystemTime::now();
+        assert!(is_newer(&path, &Ok(now - Duration::from_secs(60))));
+        assert!(!is_newer(&path, &Ok(now + Duration::from_secs(60))));
+        assert!(!is_newer(&path, &Err(io::ErrorKind::NotFound.into())));
+        assert!(!is_newer(&folder.path().join("missing"), &Ok(now)));
     }
 }
