@@ -1,9 +1,9 @@
 // Runs the op suite in this page and shows how it goes. Its address says what is run, and who is told:
 //
-//   ops/?filter=linear%20,clipped&play=all&report=/log&done=/done
+//   ops/?filter=linear%20,clipped&featureLevel=all&report=/log&done=/done
 //
-// `filter` names beginnings of "op case", `play` one of the roles. What fails is posted to `report`, and the outcome, counted by operation,
-// to `done`, where these are given.
+// `filter` names beginnings of "op case", `featureLevel` one of the feature levels. What fails is posted to `report`, and the outcome, counted by
+// operation, to `done`, where these are given.
 import { Device, OpSuite } from "../client/dist/wasm/rullama.js";
 import { openDevice } from "../client/dist/device.js";
 import { startWasm } from "../client/dist/wasm-file.js";
@@ -14,7 +14,7 @@ const status = document.querySelector("#status");
 function show(result) {
   const row = rows.insertRow();
   row.className = result.verdict;
-  for (const key of ["op", "name", "play", "verdict", "message"]) row.insertCell().textContent = result[key];
+  for (const key of ["op", "name", "featureLevel", "verdict", "message"]) row.insertCell().textContent = result[key];
 }
 
 /** At most `most` of each operation's cases, spread over all of them: a software adapter takes minutes for the whole. */
@@ -26,30 +26,30 @@ function sample(cases, most) {
 }
 
 /**
- * Runs the cases whose "op name" begins with one of the words of `filter`, which commas part, at most `most` of each operation, in every
- * role this device can play, or in `play` alone. `begun` is told how many runs that is, `each` every result.
- * Resolves to `{ adapter, facts, results: [{ op, name, play, verdict, message, ms }], pipelines: [label] }`.
+ * Runs the cases whose "op name" begins with one of the words of `filter`, which commas part, at most `most` of each operation, at every
+ * feature level this device can emulate, or at `featureLevel` alone. `begun` is told how many runs that is, `each` every result.
+ * Resolves to `{ adapter, facts, results: [{ op, name, featureLevel, verdict, message, ms }], pipelines: [label] }`.
  */
-export async function runSuite({ filter = "", most = Infinity, play: only, begun = () => {}, each = () => {} } = {}) {
+export async function runSuite({ filter = "", most = Infinity, featureLevel: only, begun = () => {}, each = () => {} } = {}) {
   status.textContent = "loading";
   await startWasm();
   const device = await openDevice(Device, {});
   const suite = new OpSuite(device.engine);
-  const { adapter, facts, plays, cases } = JSON.parse(suite.describe());
+  const { adapter, facts, levels, cases } = JSON.parse(suite.describe());
   const wanted = sample(cases, most);
   const words = filter.split(",");
   const results = [];
   const asked = [...cases.entries()].filter(
     ([c, { op, name }]) => wanted.has(c) && words.some((word) => `${op} ${name}`.startsWith(word)),
   );
-  const roles = [...plays.entries()].filter(([, play]) => play === (only ?? play));
-  begun(asked.length * roles.length);
-  for (const [p, play] of roles) {
+  const chosen = [...levels.entries()].filter(([, featureLevel]) => featureLevel === (only ?? featureLevel));
+  begun(asked.length * chosen.length);
+  for (const [l, featureLevel] of chosen) {
     for (const [c, { op, name }] of asked) {
-      status.textContent = `${op} ${name} (${play})`;
+      status.textContent = `${op} ${name} (${featureLevel})`;
       const start = performance.now();
-      const outcome = JSON.parse(await suite.run(c, p));
-      const result = { op, name, play, ...outcome, ms: performance.now() - start };
+      const outcome = JSON.parse(await suite.run(c, l));
+      const result = { op, name, featureLevel, ...outcome, ms: performance.now() - start };
       results.push(result);
       show(result);
       each(result);
@@ -62,8 +62,8 @@ export async function runSuite({ filter = "", most = Infinity, play: only, begun
 /** The outcome in few words: how many cases of each operation came out how, and which kernels by matrix units ran. */
 function summary({ adapter, facts, results, pipelines }) {
   const counts = {};
-  for (const { op, play, verdict } of results) {
-    const count = (counts[`${op} (${play})`] ??= { passed: 0, failed: 0, skipped: 0 });
+  for (const { op, featureLevel, verdict } of results) {
+    const count = (counts[`${op} (${featureLevel})`] ??= { passed: 0, failed: 0, skipped: 0 });
     count[verdict] += 1;
   }
   const matrix = pipelines.filter((label) => / (matrix|heads)\//.test(label));
@@ -75,10 +75,11 @@ async function runAsked(query) {
   // Only to the page's own origin: no other site learns what is measured here.
   const own = (address) => new URL(address, location.href).origin === location.origin;
   const tell = (name, body) => query.has(name) && own(query.get(name)) && fetch(query.get(name), { method: "POST", body });
-  const each = ({ op, name, play, verdict, message }) =>
-    verdict === "failed" && tell("report", `FAILED ${op} ${name} (${play}): ${message}`);
+  const each = ({ op, name, featureLevel, verdict, message }) =>
+    verdict === "failed" && tell("report", `FAILED ${op} ${name} (${featureLevel}): ${message}`);
   try {
-    const outcome = await runSuite({ filter: query.get("filter") ?? "", play: query.get("play") ?? undefined, each });
+    const featureLevel = query.get("featureLevel") ?? undefined;
+    const outcome = await runSuite({ filter: query.get("filter") ?? "", featureLevel, each });
     await tell("done", JSON.stringify(summary(outcome), undefined, 2));
   } catch (error) {
     status.textContent = `stopped: ${error}`;

@@ -70,12 +70,12 @@ function report({ adapter, facts, results, pipelines }) {
   for (const [key, runs] of groups) {
     const count = (verdict) => runs.filter((r) => r.verdict === verdict).length;
     const seconds = runs.reduce((sum, r) => sum + r.ms, 0) / 1000;
-    const [op, play] = key.split("\t");
-    console.log(`${op.padEnd(24)}${play.padEnd(10)}${count("passed")} passed, ${count("failed")} failed, `
+    const [op, featureLevel] = key.split("\t");
+    console.log(`${op.padEnd(24)}${featureLevel.padEnd(16)}${count("passed")} passed, ${count("failed")} failed, `
       + `${count("skipped")} skipped as too large   ${seconds.toFixed(1)} s`);
   }
   for (const r of results.filter((run) => run.verdict === "failed")) {
-    console.error(`FAILED ${r.op} ${r.name} (${r.play}): ${r.message}`);
+    console.error(`FAILED ${r.op} ${r.name} (${r.featureLevel}): ${r.message}`);
   }
   const subgroup = pipelines.filter((label) => label.includes("subgroup"));
   console.log(`${pipelines.length} pipelines, ${subgroup.length} of them by subgroups, e.g. ${subgroup[0]}`);
@@ -84,7 +84,7 @@ function report({ adapter, facts, results, pipelines }) {
 function group(results) {
   const groups = new Map();
   for (const r of results) {
-    const key = `${r.op}\t${r.play}`;
+    const key = `${r.op}\t${r.featureLevel}`;
     groups.set(key, [...(groups.get(key) ?? []), r]);
   }
   return groups;

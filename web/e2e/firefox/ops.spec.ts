@@ -75,7 +75,7 @@ async function run(page: Page, options: { filter: string; most?: number }): Prom
 function table(results: Result[]): string {
   const groups = new Map<string, Result[]>();
   for (const one of results) {
-    const key = `${one.op.padEnd(24)}${one.featureLevel.padEnd(12)}`;
+    const key = `${one.op.padEnd(24)}${one.featureLevel.padEnd(16)}`;
     groups.set(key, [...(groups.get(key) ?? []), one]);
   }
   const lines = [...groups].map(([key, runs]) => {
