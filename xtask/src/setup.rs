@@ -13,8 +13,8 @@ use crate::{
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 pub(crate) const WASI: &str = "wasm32-wasip1";
 
-/// The oldest Node, major and minor version, that the web packages' tools run on (`engines` of `web/package.json`).
-const OLDEST_NODE: (u32, u32) = (20, 19);
+/// The versions of Node that all tools of the web packages run on (`engines` of `web/package.json`), as people write them.
+const NODE: &str = "20.19+, 22.12+ or 24+";
 /// Debian's names of the software GPU drivers and the browser.
 const PACKAGES: [&str; 3] = ["chromium", "libvulkan1", "mesa-vulkan-drivers"];
 
@@ -56,15 +56,25 @@ fn rust_parts() -> Result<()> {
 }
 
 fn node() -> Result<()> {
-    let version = output("node", &["--version"])
-        .context("Node is missing: install version 20.19 or newer from https://nodejs.org")?;
+    let version = output("node", &["--version"]).with_context(|| {
+        format!("Node is missing: install version {NODE} from https://nodejs.org")
+    })?;
     let version = version.trim();
-    let mut numbers = version.trim_start_matches('v').split('.').map(|part| part.parse().ok());
-    let mut next = || numbers.next().flatten().unwrap_or(0);
-    if (next(), next()) < OLDEST_NODE {
-        bail!("Node {version} is too old: install version 20.19 or newer");
+    if !runs_tools(version) {
+        bail!("Node {version} does not run the tools of web/: install version {NODE}");
     }
     Ok(())
+}
+
+/// Whether this version of Node, such as `v22.12.0`, is one of [`NODE`].
+fn runs_tools(version: &str) -> bool {
+    let mut numbers = version.trim_start_matches('v').split('.').map(|part| part.parse().ok());
+    let mut next = || numbers.next().flatten().unwrap_or(0_u32);
+    match (next(), next()) {
+        (20, minor) => minor >= 19,
+        (22, minor) => minor >= 12,
+        (major, _) => major >= 24,
+    }
 }
 
 /// Software GPU drivers and a browser, so that kernels are tested on machines without a GPU.
@@ -104,4 +114,19 @@ pub(crate) fn web_packages() -> Result<()> {
         return Ok(());
     }
     sh_in(&web, "npm", &["ci", "--no-audit", "--no-fund"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::runs_tools;
+
+    #[test]
+    fn node_versions_are_those_the_tools_run_on() {
+        for version in ["v20.19.0", "v20.20.2", "v22.12.0", "v24.0.0", "v25.1.0"] {
+            assert!(runs_tools(version), "{version}");
+        }
+        for version in ["v18.20.8", "v20.18.3", "v21.7.3", "v22.11.0", "v23.11.1", "nonsense", ""] {
+            assert!(!runs_tools(version), "{version}");
+        }
+    }
 }
