@@ -2,7 +2,7 @@
 // in the settings.
 
 import { t } from "../text/index.svelte.js";
-import { chats } from "./chats.svelte.js";
+import { chats, UNDO_MS } from "./chats.svelte.js";
 import { notices } from "./notices.svelte.js";
 import { change, MOST_NAME, settings } from "./settings.svelte.js";
 
@@ -42,7 +42,8 @@ export async function removeFolder(name: string): Promise<void> {
     addFolder(name);
     await move(ids, name);
   };
-  notices.show(t("folders.deleted", { name }), { action: { label: t("common.undo"), run: () => void undo() } });
+  const action = { label: t("common.undo"), run: () => void undo() };
+  notices.show(t("folders.deleted", { name }), { action, stays: UNDO_MS });
 }
 
 function inFolder(name: string): string[] {

@@ -3,7 +3,7 @@
 import { AttachmentError, documentText } from "../lib/document-text.js";
 import { memoryLibrary, openLibrary, type Collection, type Library, type LibraryDocument } from "../lib/library.js";
 import { t } from "../text/index.svelte.js";
-import { chats } from "./chats.svelte.js";
+import { chats, UNDO_MS } from "./chats.svelte.js";
 import { notices } from "./notices.svelte.js";
 
 type Listed = Omit<LibraryDocument, "text">;
@@ -101,7 +101,7 @@ class Collections {
       await this.#changed(library);
     };
     const action = { label: t("common.undo"), run: () => void restore() };
-    notices.show(t("library.removed", { name: row.name }), { action });
+    notices.show(t("library.removed", { name: row.name }), { action, stays: UNDO_MS });
   }
 
   /** The text of a collection's document; undefined where it was deleted. */

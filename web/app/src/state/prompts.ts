@@ -2,6 +2,7 @@
 
 import { titleOf } from "../lib/conversation.js";
 import { t } from "../text/index.svelte.js";
+import { UNDO_MS } from "./chats.svelte.js";
 import { notices } from "./notices.svelte.js";
 import { change, MOST_NAME, settings, type Prompt } from "./settings.svelte.js";
 
@@ -18,7 +19,7 @@ export function removePrompt(prompt: Prompt): void {
   const { id, name, text } = prompt;
   change({ prompts: settings.prompts.filter((one) => one.id !== id) });
   const action = { label: t("common.undo"), run: () => savePrompt(text, name, id) };
-  notices.show(t("prompts.deleted", { name }), { action });
+  notices.show(t("prompts.deleted", { name }), { action, stays: UNDO_MS });
 }
 
 /** The prompts that a message like `/name` asks for; none where it is an ordinary message. */
