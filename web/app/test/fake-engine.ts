@@ -185,9 +185,11 @@ class FakeModel implements ModelApi {
       await pause(settings().word ?? 2);
       await released(made);
       if (signal?.aborted) return yield { type: "done", finish: "cancelled", usage: usage(made) };
-      if (fake.failAfter && made >= fake.failAfter.words) {
-        const { code } = fake.failAfter;
-        delete fake.failAfter;
+      // A test may have changed the settings since this answer began.
+      const { failAfter } = settings();
+      if (failAfter && made >= failAfter.words) {
+        const { code } = failAfter;
+        delete settings().failAfter;
         if (code === "device_lost") {
           this.#dead = true;
           this.#lose(new FakeError(code));

@@ -172,6 +172,39 @@ export async function say(page: Page, text: string): Promise<void> {
   await page.getByRole("button", { name: "Send" }).waitFor();
 }
 
+/** Stops the page's clock: what lasts a moment is there until `page.clock.runFor` lets it end. Timers up to a minute ahead are due at once. */
+export async function stopClock(page: Page): Promise<void> {
+  const now = Date.now();
+  await page.clock.install({ time: now });
+  await page.clock.pauseAt(now + 60_000);
+}
+
+/** Makes what waits for the page's database to write wait longer, as a busy disk does. */
+export async function slowDatabase(page: Page, ms: number): Promise<void> {
+  await page.evaluate((delay) => {
+    Object.defineProperty(IDBTransaction.prototype, "oncomplete", {
+      configurable: true,
+      set(this: IDBTransaction, told: () => void) {
+        this.addEventListener("complete", () => setTimeout(told, delay));
+      },
+    });
+  }, ms);
+}
+
+/** Waits until a service worker has everything and controls the page. It claims pages before it is done with becoming active. */
+export async function controlled(page: Page): Promise<void> {
+  // It stores the whole app, which takes a busy machine a while.
+  await page.waitForFunction(() => navigator.serviceWorker.controller?.state === "activated", null, {
+    timeout: 120_000,
+  });
+}
+
+/** Waits until an answer that the made-up engine holds was told to stop, and lets go of the engine. */
+export async function releaseStopped(page: Page): Promise<void> {
+  await expect(page.getByRole("button", { name: "Stopping…" })).toBeVisible();
+  await change(page, { held: null });
+}
+
 /** Waits until what was changed is in the database: transactions are carried out in their order. */
 export async function saved(page: Page): Promise<void> {
   await page.evaluate(

@@ -4,7 +4,19 @@ import { join } from "node:path";
 import type { Page } from "@playwright/test";
 import { en } from "../../app/src/text/en/index.ts";
 import { GOLDENS } from "../client/goldens.ts";
-import { barriers, change, DEMO, expect, PHONE, say, start, test } from "./fixture.ts";
+import {
+  barriers,
+  change,
+  DEMO,
+  expect,
+  PHONE,
+  releaseStopped,
+  say,
+  slowDatabase,
+  start,
+  stopClock,
+  test,
+} from "./fixture.ts";
 
 const PICTURE = join(GOLDENS, "demo/picture-1.png");
 const SERVED = [...DEMO, { name: "text-only:1", size: 3_000_000 }, { name: "no-audio:1", size: 3_000_000 }];
@@ -20,9 +32,14 @@ async function load(app: Page, name: string): Promise<void> {
   await message(app).waitFor();
 }
 
-/** An answer that takes its time, in the chat that is shown. */
+/** Waits until the engine has begun to answer a message. */
+async function begun(app: Page, text: string): Promise<void> {
+  await expect.poll(() => app.evaluate(() => window.fake?.asked?.messages.at(-1)?.content)).toBe(text);
+}
+
+/** An answer in the chat that is shown, held in the middle, and slow after that. */
 async function begin(app: Page, text: string, words = 4000): Promise<void> {
-  await change(app, { answer: "word ".repeat(words), word: 20 });
+  await change(app, { answer: "word ".repeat(words), word: 20, held: 5 });
   await message(app).fill(text);
   await message(app).press("Enter");
   await expect(app.getByRole("article").last()).toContainText("word word");
@@ -194,13 +211,13 @@ test.describe("several chats", () => {
     await message(app).press("Enter");
     await app.getByRole("link", { name: "Answering Long story" }).click();
     await app.getByRole("button", { name: "Stop (Esc)" }).click();
+    await releaseStopped(app);
     await app.getByRole("link", { name: "Short question" }).click();
     await expect(app.getByRole("article").last()).toContainText("Quick.");
   });
 
   test("the next message of the same chat queues", async ({ app }) => {
     await start(app);
-    await change(app, { held: 5 });
     await begin(app, "Long story", 20);
     await change(app, { answer: "Next." });
     await message(app).fill("And then?");
@@ -214,15 +231,19 @@ test.describe("several chats", () => {
   });
 
   test("a deleted chat stops answering at once, and can be brought back for a while", async ({ app }) => {
+    await app.clock.install();
     await start(app);
     await begin(app, "Long story");
     await app.getByRole("button", { name: "Options for “Long story”" }).click();
     await app.getByRole("button", { name: "Delete" }).click();
-    await change(app, { answer: "Free.", word: 2 });
+    await expect(app.getByRole("link", { name: "Long story" })).toHaveCount(0);
+    // The rest of the long story would take longer than this waits.
+    await change(app, { answer: "Free.", held: null });
     await say(app, "Are you free?");
     await expect(app.getByRole("article").last()).toContainText("Free.");
     await expect(app.getByRole("button", { name: "Undo" })).toBeVisible();
-    await app.waitForTimeout(9000);
+    // Longer than other notices stay.
+    await app.clock.fastForward(9000);
     await app.getByRole("button", { name: "Undo" }).click();
     await expect(app.getByRole("article").first()).toContainText("Long story");
   });
@@ -232,6 +253,8 @@ test.describe("several chats", () => {
     await change(app, { answer: "word ".repeat(2000), held: 0 });
     await message(app).fill("Go on");
     await message(app).press("Enter");
+    // What is stopped before the engine begins ends at once.
+    await begun(app, "Go on");
     await app.getByRole("button", { name: "Stop (Esc)" }).click();
     await expect(app.getByRole("button", { name: "Stopping…" })).toBeDisabled();
     await expect(app.getByText("Stopping…")).toBeVisible();
@@ -250,10 +273,12 @@ test("settings show the model's defaults as people write them", async ({ app }) 
 test("copying shows that it worked", async ({ app }) => {
   await start(app);
   await say(app, "Hello");
+  await stopClock(app);
   await app.getByRole("button", { name: "Copy answer" }).click();
   const copied = app.getByRole("button", { name: "Copied" });
   await expect(copied).toHaveText("Copied");
-  expect(await app.evaluate(() => navigator.clipboard.readText())).toBe("You said: Hello");
+  await expect.poll(() => app.evaluate(() => navigator.clipboard.readText())).toBe("You said: Hello");
+  await app.clock.runFor(2000);
   await expect(app.getByRole("button", { name: "Copy answer" })).toBeVisible();
 });
 
@@ -302,8 +327,8 @@ test("the loaded model can be deleted", async ({ app }) => {
   await app.getByRole("link", { name: "Storage" }).click();
   await app.getByRole("button", { name: "Delete demo:latest" }).click();
   await app.getByRole("button", { name: "Delete 3.0 MB" }).click();
-  await expect(app.getByText("No models stored yet.")).toBeVisible();
   await expect(app.getByText("Deleted demo:latest and freed 3.0 MB.")).toBeVisible();
+  await expect(app.getByText("No models stored yet.")).toBeVisible();
 });
 
 test("a message that is too long gets advice that helps", async ({ app }) => {
@@ -391,24 +416,41 @@ test("what fails on export is said", async ({ app }) => {
   await expect(app.getByText("Export failed: browser storage is full")).toBeVisible();
 });
 
-test("a GPU that was lost in the background comes back with the user, and the answer goes on", async ({ app }) => {
-  await start(app);
-  const see = (state: DocumentVisibilityState) =>
-    app.evaluate((given) => {
-      Object.defineProperty(document, "visibilityState", { configurable: true, get: () => given });
-      document.dispatchEvent(new Event("visibilitychange"));
-    }, state);
+const see = (app: Page, state: DocumentVisibilityState) =>
+  app.evaluate((given) => {
+    Object.defineProperty(document, "visibilityState", { configurable: true, get: () => given });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, state);
+
+/** Asks for an answer, and loses the GPU in its middle while the page is in the background. */
+async function loseGpu(app: Page): Promise<void> {
   await change(app, { failAfter: { words: 1, code: "device_lost" }, held: 1 });
   await message(app).fill("Hello");
   await message(app).press("Enter");
-  await see("hidden");
+  await begun(app, "Hello");
+  await see(app, "hidden");
   await change(app, { held: null });
+}
+
+test("a GPU that was lost in the background comes back with the user, and the answer goes on", async ({ app }) => {
+  await start(app);
+  await loseGpu(app);
   await expect(app.getByRole("group", { name: en["failure.device_lost.title"] })).toBeVisible();
   expect(await app.evaluate(() => window.fake?.loads)).toBe(1);
-  await see("visible");
+  await see(app, "visible");
   await expect.poll(() => app.evaluate(() => window.fake?.loads)).toBe(2);
   await expect(app.getByRole("article").last()).toContainText("You said: Hello");
   await expect(app.getByRole("article")).toHaveCount(2);
   await say(app, "Are you back?");
   await expect(app.getByRole("article").last()).toContainText("You said: Are you back?");
+});
+
+test("a GPU that is back before the answer without it is saved goes on with it, too", async ({ app }) => {
+  await start(app);
+  await slowDatabase(app, 1000);
+  await loseGpu(app);
+  await expect(app.getByTestId("spoken")).toContainText(en["failure.device_lost.title"]);
+  await see(app, "visible");
+  await expect(app.getByRole("article").last()).toContainText("You said: Hello");
+  await expect(app.getByRole("article")).toHaveCount(2);
 });

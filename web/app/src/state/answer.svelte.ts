@@ -90,10 +90,7 @@ class Answer {
   constructor() {
     // An answer would keep the old model until it ends.
     model.leaving = () => this.#stop(this.jobs);
-    model.regained = () => {
-      const last = chats().path.at(-1);
-      if (last?.failure === "device_lost") void this.resume(last);
-    };
+    model.regained = () => void this.#regain();
   }
 
   get busy(): boolean {
@@ -209,6 +206,14 @@ class Answer {
   /** Goes on with an answer that failed, or answers again where nothing was written. */
   resume(turn: Turn): Promise<void> {
     return this.continues(turn) ? this.continue(turn) : this.again(turn);
+  }
+
+  /** Goes on with the shown answer that the lost GPU ended. */
+  async #regain(): Promise<void> {
+    const last = chats().path.at(-1);
+    // It may have failed and not be saved yet.
+    if (last && this.job(last.id)) await this.#last;
+    if (last?.failure === "device_lost") await this.resume(last);
   }
 
   /** Answers a message again by another model or adapter; gives the new answer's turn as soon as it is there. */
