@@ -1,7 +1,7 @@
 // Answers while they are written and after they were stopped: going on, nothing that jumps, diagrams.
 import { join } from "node:path";
 import { GOLDENS } from "../client/goldens.ts";
-import { barriers, change, DEMO, expect, say, start, test } from "./fixture.ts";
+import { barriers, change, DEMO, expect, releaseStopped, say, start, test } from "./fixture.ts";
 
 test.use({ fake: { served: DEMO } });
 
@@ -14,7 +14,7 @@ test("a stopped answer goes on where it stopped", async ({ app }) => {
   const answer = app.getByRole("article").last();
   await expect(answer).toContainText("One two three");
   await app.keyboard.press("Escape");
-  await change(app, { held: null });
+  await releaseStopped(app);
   await expect(answer).toContainText("Stopped.");
   expect(await barriers(app)).toEqual([]);
   const said = await answer.locator(".markdown").textContent();
@@ -33,6 +33,7 @@ test("a stopped answer goes on where it stopped", async ({ app }) => {
   expect(asked?.options.think).toBe(false);
   // One answer, not two versions of it; it is still there after a reload.
   await expect(app.getByRole("article")).toHaveCount(2);
+  await app.getByRole("button", { name: "Send" }).waitFor();
   await app.reload();
   await expect(app.getByRole("article").last().locator(".markdown")).toHaveText(whole);
 });
@@ -66,6 +67,8 @@ test("formulas and code grow in place", async ({ app }) => {
   await change(app, {
     answer: `So $x^2 + y$ is:\n\n$$\n\\frac{ 1 }{ 2 } + \\sqrt{ 3 } + 4\n$$\n\n\`\`\`js\n${line.repeat(12)}\`\`\`\n`,
     word: 15,
+    // In the code's fourth line.
+    held: 70,
   });
   await app.evaluate(() => {
     const seen = { raw: [] as string[], frames: new Set<Element>() };
@@ -87,6 +90,7 @@ test("formulas and code grow in place", async ({ app }) => {
   await expect(pre).toContainText("twelve");
   await pre.evaluate((element) => (element.scrollLeft = 60));
   await pre.focus();
+  await change(app, { held: null });
   await app.getByRole("button", { name: "Send" }).waitFor();
   await expect(pre).toBeFocused();
   expect(await pre.evaluate((element) => element.scrollLeft)).toBe(60);
