@@ -62,7 +62,7 @@ for (const scheme of ["light", "dark"] as const) {
       expect(await barriers(app)).toEqual([]);
       expect(await app.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
       await app.getByRole("button", { name: "Copy rust code" }).click();
-      expect(await app.evaluate(() => navigator.clipboard.readText())).toBe(code);
+      await expect.poll(() => app.evaluate(() => navigator.clipboard.readText())).toBe(code);
     });
   });
 }
@@ -91,12 +91,8 @@ test("an image is enlarged", async ({ app }) => {
   await app.getByRole("article").first().getByRole("button", { name: "Enlarge picture-1.png" }).click();
   const dialog = app.getByRole("dialog", { name: "picture-1.png" });
   await expect(dialog.getByRole("img")).toBeVisible();
-  const widths = await Promise.all(
-    [dialog.locator("img"), app.locator("article button img").first()].map(
-      async (image) => (await image.boundingBox())!.width,
-    ),
-  );
-  expect(widths[0]).toBeGreaterThan(1.5 * widths[1]!);
+  const { width } = (await app.locator("article button img").first().boundingBox())!;
+  await expect.poll(async () => (await dialog.locator("img").boundingBox())!.width).toBeGreaterThan(1.5 * width);
   expect(await barriers(app)).toEqual([]);
   await app.keyboard.press("Escape");
   await expect(dialog).toHaveCount(0);
@@ -142,7 +138,7 @@ test("a long message is folded until it is wanted", async ({ app }) => {
   const folded = await height();
   expect(folded).toBeLessThan(400);
   await message.getByRole("button", { name: "Show more" }).click();
-  expect(await height()).toBeGreaterThan(folded + 300);
+  await expect.poll(height).toBeGreaterThan(folded + 300);
   await message.getByRole("button", { name: "Show less" }).click();
   expect(await overflow(app)).toBe(0);
 });

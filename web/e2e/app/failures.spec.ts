@@ -1,7 +1,7 @@
 // Every failure says what happened and offers one thing to do.
 import type { ErrorCode } from "../../client/src/types.ts";
 import { en } from "../../app/src/text/en/index.ts";
-import { change, DEMO, expect, say, start, test } from "./fixture.ts";
+import { change, DEMO, expect, say, start, stopClock, test } from "./fixture.ts";
 
 test.use({ fake: { served: DEMO } });
 
@@ -14,9 +14,12 @@ test.describe("no WebGPU", () => {
     await expect(app.getByRole("heading", { name: "WebGPU is not available" })).toBeVisible();
     await app.getByText(en["failure.detail"], { exact: true }).click();
     await expect(app.getByText("navigator.gpu is missing.")).toBeVisible();
-    await app.getByRole("button", { name: en["selftest.copy"] }).click();
+    const copy = app.getByRole("button", { name: en["selftest.copy"] });
+    await copy.waitFor();
+    await stopClock(app);
+    await copy.click();
     await expect(app.getByRole("button", { name: en["common.copied"] })).toBeVisible();
-    expect(await app.evaluate(() => navigator.clipboard.readText())).toContain('"userAgent"');
+    await expect.poll(() => app.evaluate(() => navigator.clipboard.readText())).toContain('"userAgent"');
   });
 
   test("answers on the CPU, and says so of the model", async ({ app }) => {

@@ -2,15 +2,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { builtApp } from "./build.ts";
-import { change, DEMO, expect, say, start, test } from "./fixture.ts";
+import { change, controlled, DEMO, expect, say, start, test } from "./fixture.ts";
 
 // Late in a long session, Firefox once failed to load a page again without a network (NS_ERROR_OFFLINE); the cause is unknown.
 test.use({ fake: { served: DEMO }, serviceWorkers: "allow", ownBrowser: "offline" });
-
-/** Waits until a service worker has everything and controls the page. It claims pages before it is done with becoming active. */
-async function controlled(page: import("@playwright/test").Page) {
-  await page.waitForFunction(() => navigator.serviceWorker.controller?.state === "activated");
-}
 
 test("the app starts offline after a first visit, conversations included", async ({ app, context, inFirefox }) => {
   await start(app);

@@ -22,7 +22,7 @@ test("without headers the page allows no scripts, frames and connections but its
         () => "refused",
       );
       // A busy browser reports them late.
-      for (let wait = 0; wait < 100 && broken.length < 3; wait++)
+      for (let wait = 0; wait < 300 && broken.length < 3; wait++)
         await new Promise((resolve) => setTimeout(resolve, 100));
       return { ran: "ran" in globalThis, told, broken: broken.sort() };
     });

@@ -6,6 +6,7 @@ import process from "node:process";
 import type { Page } from "@playwright/test";
 import { MEDIA, right } from "../client/cases.ts";
 import { GOLDENS } from "../client/goldens.ts";
+import { controlled } from "./fixture.ts";
 import { type Real, expect, patient, test } from "./real.ts";
 
 const PICTURE = MEDIA.find(({ file }) => file.endsWith(".png"))!;
@@ -15,7 +16,7 @@ const picture = { name: "picture.png", type: "image/png", bytes: bytesOf(`demo/$
 
 /** Loads the demo model from what is stored, without a server. */
 async function loadOffline({ page, serve, ready, newConversation }: Real): Promise<void> {
-  await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+  await controlled(page);
   await serve.stop();
   await page.reload();
   await expect(page.getByRole("article")).toHaveCount(2);

@@ -1,5 +1,5 @@
 // Folders, saved prompts and answers side by side.
-import { barriers, change, DEMO, expect, newChat, overflow, PHONE, say, start, test } from "./fixture.ts";
+import { barriers, change, DEMO, expect, newChat, overflow, PHONE, saved, say, start, test } from "./fixture.ts";
 
 test.use({ fake: { served: DEMO } });
 
@@ -23,6 +23,7 @@ test("chats are put into folders, which are renamed and deleted without them", a
   await expect(chats.getByRole("list", { name: "Work" }).getByRole("link")).toHaveText(["First"]);
   await expect(chats.getByRole("link")).toHaveCount(2);
   expect(await barriers(app)).toEqual([]);
+  await saved(app);
   await app.reload();
   await expect(folder).toContainText("1");
   // A second folder cannot have the name of another one.
@@ -112,10 +113,13 @@ test.describe("two models", () => {
     await expect(pair.getByRole("region", { name: "demo:latest" })).toContainText("Short.");
     await expect(pair.getByRole("region", { name: "other:latest" })).toContainText("A longer answer.");
     expect(await app.evaluate(() => window.fake?.loads)).toBe(2);
-    const [left, right] = await Promise.all(
-      ["demo:latest", "other:latest"].map((name) => pair.getByRole("region", { name }).boundingBox()),
-    );
-    expect(left!.y).toBe(right!.y);
+    // The page may still be scrolling.
+    await expect(async () => {
+      const [left, right] = await Promise.all(
+        ["demo:latest", "other:latest"].map((name) => pair.getByRole("region", { name }).boundingBox()),
+      );
+      expect(left!.y).toBe(right!.y);
+    }).toPass();
     expect(await barriers(app)).toEqual([]);
     await expect(app.getByRole("textbox", { name: "Message", exact: true })).toHaveCount(0);
     await pair.getByRole("button", { name: "Keep this answer: other:latest" }).click();
