@@ -41,7 +41,8 @@ export default defineConfig<object, Partial<WorkerFixtures>>({
   ],
   // A busy machine compiles kernels for minutes.
   timeout: 300_000,
-  expect: { timeout: 20_000 },
+  // A busy machine starts browsers and workers slowly.
+  expect: { timeout: 60_000 },
   forbidOnly: true,
   reporter: [["list"]],
 });

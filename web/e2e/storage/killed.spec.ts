@@ -87,7 +87,6 @@ async function finish(run: Run, file: ServedFile, sha256: string): Promise<strin
 
 for (let kill = 0; kill < KILLS; kill++) {
   test(`kill -9 of the browser while a download is written, moment ${kill + 1} of ${KILLS}`, async ({ server }) => {
-    test.setTimeout(60_000);
     // Random within one third of the file each, without its first megabyte and its end.
     const acknowledged = Math.floor(MIB + ((kill + Math.random()) / KILLS) * (FILE_BYTES - 6 * MIB));
     const killAt = Math.floor(acknowledged + Math.random() * 3 * MIB);

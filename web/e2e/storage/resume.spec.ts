@@ -84,6 +84,7 @@ test(
     await started;
     await expect.poll(() => file.sent).toBeGreaterThan(8 << 20);
     await page.close({ runBeforeUnload: false });
+    file.breakConnections();
     const next = await enter(await context.newPage(), server);
     const { models } = await next(() => lab.models.report(), undefined);
     const before = file.sent;
