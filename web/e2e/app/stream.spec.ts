@@ -132,10 +132,16 @@ test("a diagram is drawn when that is wanted, and not before", async ({ app }) =
         .join(),
     );
   expect(await loaded()).not.toContain("diagram-worker");
+  // A network that takes longer to bring what draws than drawing may take.
+  await app.clock.install();
+  await app.route(/diagram-worker/u, async (route) => {
+    await app.clock.fastForward(10_000);
+    await route.continue();
+  });
   await answer.getByRole("button", { name: "Show diagram" }).click();
   const image = answer.getByRole("img", { name: "Mermaid diagram" });
   await expect(image).toBeVisible();
-  expect(await image.evaluate((element: HTMLImageElement) => element.naturalWidth)).toBeGreaterThan(50);
+  await expect.poll(() => image.evaluate((element: HTMLImageElement) => element.naturalWidth)).toBeGreaterThan(50);
   await expect(answer.locator("pre")).toBeHidden();
   expect(await barriers(app)).toEqual([]);
   await answer.getByRole("button", { name: "Show code" }).click();

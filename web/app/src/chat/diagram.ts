@@ -6,6 +6,7 @@ import { t } from "../text/index.svelte.js";
 
 export const MERMAID = "mermaid";
 const MOST_TEXT = 20_000;
+/** For drawing, once the worker runs. */
 const PATIENCE_MS = 5000;
 
 /** The code is no diagram: its reader says why, in English. */
@@ -15,10 +16,12 @@ class SyntaxProblem extends Error {}
 function drawn(request: DiagramRequest): Promise<string> {
   const worker = new Worker(new URL("../lib/diagram-worker.ts", import.meta.url), { type: "module" });
   return new Promise<string>((resolve, reject) => {
-    const slow = setTimeout(() => reject(new Error(t("diagram.slow"))), PATIENCE_MS);
+    let slow: ReturnType<typeof setTimeout> | undefined;
     worker.addEventListener("message", ({ data }: MessageEvent<DiagramReply>) => {
       clearTimeout(slow);
-      if ("svg" in data) resolve(data.svg);
+      // Not before: networks may be slow to bring it.
+      if ("ready" in data) slow = setTimeout(() => reject(new Error(t("diagram.slow"))), PATIENCE_MS);
+      else if ("svg" in data) resolve(data.svg);
       else reject(new SyntaxProblem(data.error));
     });
     worker.addEventListener("error", () => reject(new Error(t("diagram.missing"))));

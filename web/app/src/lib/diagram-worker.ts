@@ -8,7 +8,8 @@ export interface DiagramRequest {
   colours: { bg: string; fg: string; muted: string; line: string; border: string };
 }
 
-export type DiagramReply = { svg: string } | { error: string };
+/** `ready`: the worker has started. */
+export type DiagramReply = { ready: true } | { svg: string } | { error: string };
 
 for (const name of ["fetch", "XMLHttpRequest", "WebSocket", "EventSource", "WebTransport", "importScripts", "Worker"]) {
   Object.defineProperty(globalThis, name, { value: undefined });
@@ -17,10 +18,13 @@ for (const name of ["fetch", "XMLHttpRequest", "WebSocket", "EventSource", "WebT
 /** The library asks for a font of another server; an image would not load it, either. */
 const withoutImports = (svg: string) => svg.replace(/@import[^;]*;[^;]*;/gu, "").replace(/@import/gu, "");
 
+const reply = (message: DiagramReply) => postMessage(message);
+
 addEventListener("message", ({ data }: MessageEvent<DiagramRequest>) => {
-  const reply = (message: DiagramReply) => postMessage(message);
   renderMermaid(data.source, data.colours).then(
     (svg) => reply({ svg: withoutImports(svg) }),
     (error: unknown) => reply({ error: error instanceof Error ? error.message : String(error) }),
   );
 });
+
+reply({ ready: true });
