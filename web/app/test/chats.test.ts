@@ -207,6 +207,32 @@ test("an answer that is written while another conversation is shown is live when
   expect(contents(tab)).toEqual(["question", "word by word"]);
 });
 
+test("an answer that ends while its unfinished row is read is shown as it ended", async () => {
+  const { database, tabs } = await two();
+  const [one, other] = tabs;
+  const asked = await one.add({ role: "user", content: "question" });
+  const answer = await one.add({ role: "assistant", content: "" });
+  const turns = database.turns.bind(database);
+  const endsMeanwhile = async (id: string) => {
+    const rows = await turns(id);
+    answer.content = "all of it";
+    await database.putTurn({ ...answer });
+    one.writing.delete(answer.id);
+    return rows;
+  };
+  one.writing.set(answer.id, answer);
+  await one.open();
+  database.turns = endsMeanwhile;
+  await one.open(asked.conversation);
+  expect(contents(one)).toEqual(["question", "all of it"]);
+  // The same where another tab changes something.
+  answer.content = "";
+  one.writing.set(answer.id, answer);
+  await other.rename(asked.conversation, "renamed");
+  await quiet();
+  expect(contents(one)).toEqual(["question", "all of it"]);
+});
+
 test("nothing is added to a conversation that was deleted", async () => {
   const { database, tabs } = await two();
   const [tab] = tabs;

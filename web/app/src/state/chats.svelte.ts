@@ -84,9 +84,9 @@ export class Chats {
     if (id !== undefined && id === this.current?.id) return true;
     const wanted = ++this.#opening;
     const found = id === undefined ? undefined : this.list.find((one) => one.id === id);
-    const turns = found ? await this.#database.turns(found.id) : [];
+    const turns = found ? await this.#read(found.id) : [];
     if (wanted !== this.#opening) return true;
-    this.turns = Object.fromEntries(turns.map((turn) => [turn.id, this.writing.get(turn.id) ?? turn]));
+    this.turns = Object.fromEntries(turns.map((turn) => [turn.id, turn]));
     this.current = found;
     this.draftSystem = undefined;
     this.draftChoice = {};
@@ -166,8 +166,14 @@ export class Chats {
   /** A conversation's turns, whether it is shown or not. */
   async #turnsOf(id: string): Promise<Record<string, Turn>> {
     if (this.current?.id === id) return this.turns;
+    return Object.fromEntries((await this.#read(id)).map((turn) => [turn.id, turn]));
+  }
+
+  /** A conversation's stored turns, but this tab's own of those it writes: an answer may end while its unfinished row is being read. */
+  async #read(id: string): Promise<Turn[]> {
+    const before = new Map(this.writing);
     const turns = await this.#database.turns(id);
-    return Object.fromEntries(turns.map((turn) => [turn.id, this.writing.get(turn.id) ?? turn]));
+    return turns.map((turn) => this.writing.get(turn.id) ?? before.get(turn.id) ?? turn);
   }
 
   /** What leads to a turn in its own conversation, wherever the user is by now: the turns, and the conversation's system prompt. */
@@ -350,9 +356,9 @@ export class Chats {
     if (this.current?.id !== id) return;
     const found = this.list.find((one) => one.id === id);
     if (!found) return void (await this.open());
-    const turns = await this.#database.turns(id);
+    const turns = await this.#read(id);
     if (this.current?.id !== id) return;
-    for (const turn of turns) if (!this.writing.has(turn.id)) this.turns[turn.id] = turn;
+    for (const turn of turns) this.turns[turn.id] = turn;
     const leaf = this.writing.size > 0 ? this.current.leaf : found.leaf;
     this.current = found;
     this.current.leaf = leaf;
