@@ -38,9 +38,17 @@ pub(super) async fn metrics(State(api): State<Arc<Api>>) -> Response {
     (StatusCode::OK, kind, metrics.to_text()).into_response()
 }
 
-/// Routes that need what Gemma models lack.
+/// Routes of llama.cpp that it shares with OpenAI's API, or that need what these models lack.
 pub(super) async fn not_supported(request: Request) -> Response {
-    let message = "this server does not support this endpoint".to_owned();
+    let record = Record::of(&request);
+    let advice = match record.path().as_str() {
+        "/completion" | "/completions" => "; use /v1/completions",
+        "/chat/completions" => "; use /v1/chat/completions",
+        "/embedding" | "/embeddings" => "; use /v1/embeddings",
+        "/slots" => "; /metrics counts requests, /props tells how many run at once",
+        _ => "",
+    };
+    let message = format!("this server does not support this endpoint{advice}");
     refuse(&request, &ApiError::NotImplemented { message })
 }
 

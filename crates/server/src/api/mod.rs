@@ -19,7 +19,7 @@ use axum::{
     Router,
     extract::Request,
     response::Response,
-    routing::{delete, get, head, post},
+    routing::{any, delete, get, head, post},
 };
 use rullama_api::{ApiError, Capability, Dialect};
 use rullama_pull::Puller;
@@ -131,8 +131,10 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
         .route("/detokenize", post(extras::detokenize))
         .route("/apply-template", post(extras::apply_template))
         .route("/lora-adapters", get(extras::adapters).post(extras::set_adapters))
-        .route("/infill", post(extras::not_supported))
         .method_not_allowed_fallback(wrong_method);
+    let not_supported =
+        |routes: Router<Arc<Api>>, path: &&str| routes.route(path, any(extras::not_supported));
+    let extras = reply::NOT_SUPPORTED.iter().fold(extras, not_supported);
     let nested = |routes: Router<Arc<Api>>| {
         routes.fallback(nothing).method_not_allowed_fallback(wrong_method)
     };

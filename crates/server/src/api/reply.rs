@@ -11,6 +11,19 @@ use serde::Serialize;
 
 use crate::record::Record;
 
+/// Routes of llama.cpp's server that this one does not have.
+pub(super) const NOT_SUPPORTED: [&str; 9] = [
+    "/completion",
+    "/completions",
+    "/chat/completions",
+    "/embedding",
+    "/embeddings",
+    "/infill",
+    "/rerank",
+    "/reranking",
+    "/slots",
+];
+
 /// Whose API a path belongs to; none for the app and model files.
 pub(crate) fn dialect_of(path: &str) -> Option<Dialect> {
     let is = |prefix: &str| {
@@ -33,9 +46,9 @@ pub(crate) fn dialect_of(path: &str) -> Option<Dialect> {
             "/detokenize",
             "/apply-template",
             "/lora-adapters",
-            "/infill",
         ];
-        extras.contains(&path).then_some(Dialect::LlamaCpp)
+        let is_extra = extras.contains(&path) || NOT_SUPPORTED.contains(&path);
+        is_extra.then_some(Dialect::LlamaCpp)
     }
 }
 

@@ -354,6 +354,30 @@ fn embeddings() {
     let answer = server.post("/api/embeddings", &json!({ "model": "embedder", "prompt": "ab" }));
     assert_eq!(answer.json(), json!({ "embedding": [2.0, 0.5] }));
     let request = json!({ "model": "embedder", "input": "a", "encoding_format": "base64" });
+/// Clients of llama.cpp's own routes learn which route to use.
+#[test]
+fn routes_of_llama_cpp_that_are_missing_name_the_ones_to_use() {
+    let (server, _) = with_engine(|_| {});
+    for (path, part) in [
+        ("/completion", "/v1/completions"),
+        ("/completions", "/v1/completions"),
+        ("/chat/completions", "/v1/chat/completions"),
+        ("/embedding", "/v1/embeddings"),
+        ("/embeddings", "/v1/embeddings"),
+        ("/rerank", "not support"),
+        ("/reranking", "not support"),
+        ("/infill", "not support"),
+    ] {
+        let answer = server.post(path, &json!({ "prompt": "hello" }));
+        assert_eq!(answer.status, 501, "{path}");
+        let message = answer.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(part), "{path}: {message}");
+    }
+    let answer = server.get("/slots");
+    assert_eq!(answer.status, 501);
+    assert!(answer.text().contains("/metrics"), "{}", answer.text());
+}
+
     let answer = server.post("/v1/embeddings", &request).json();
     assert_eq!(answer["data"][0]["embedding"], "AACAPwAAAD8=");
     assert_eq!(answer["usage"]["total_tokens"], 1);
