@@ -109,6 +109,10 @@ impl Engine for Host {
         async { Ok(()) }.boxed()
     }
 
+    fn parallel(&self) -> usize {
+        self.registry.options.parallel.max(1)
+    }
+
     fn loaded(&self) -> Vec<LoadedModel> {
         self.registry.loaded()
     }

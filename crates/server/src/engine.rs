@@ -56,6 +56,9 @@ pub trait Engine: Send + Sync {
     /// Unloads a model as soon as its requests are done; no error if it is not loaded.
     fn unload(&self, model: &str) -> Pending<()>;
 
+    /// Requests of full length that a model runs at once.
+    fn parallel(&self) -> usize;
+
     /// The models in memory.
     fn loaded(&self) -> Vec<LoadedModel>;
 

@@ -77,7 +77,7 @@ pub(super) async fn props(State(api): State<Arc<Api>>, request: Request) -> Resp
                 n_ctx: loaded.as_ref().map_or(trained, |loaded| loaded.context_length),
                 params: model.parameters.clone(),
             },
-            total_slots: 1,
+            total_slots: u32::try_from(api.engine()?.parallel()).unwrap_or(u32::MAX),
             model_path: model.name.clone(),
             chat_template: show::template(Arc::clone(&model)).await?,
             modalities: Modalities {

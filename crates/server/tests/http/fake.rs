@@ -115,6 +115,10 @@ impl Engine for Fake {
         async { Ok(()) }.boxed()
     }
 
+    fn parallel(&self) -> usize {
+        3
+    }
+
     fn loaded(&self) -> Vec<LoadedModel> {
         let row = |model: &Arc<ServedModel>| LoadedModel {
             model: Arc::clone(model),

@@ -407,7 +407,9 @@ fn prompts_are_rendered_counted_and_cut_into_tokens() {
     assert_eq!(answer.json(), json!({ "content": "hi" }));
     let request = json!({ "messages": user("hello") });
     assert_eq!(server.post("/apply-template", &request).json()["prompt"], "<|turn>hello<turn|>");
-    assert_eq!(server.get("/props").json()["default_generation_settings"]["n_ctx"], 4096);
+    let props = server.get("/props").json();
+    assert_eq!(props["default_generation_settings"]["n_ctx"], 4096);
+    assert_eq!(props["total_slots"], 3);
 
     assert_eq!(server.get("/lora-adapters").json()[0]["scale"], 1.0);
     assert_eq!(
