@@ -1,8 +1,8 @@
 //! A request as the engine gets it: with the model's defaults, checked against its capabilities and the server's limits.
 
 use rullama_api::{
-    ApiError, Capability, ChatInput, EmbeddingRequest, GenerationRequest, Input, Media, MediaKind,
-    Options, PromptInput, PromptText,
+    ApiError, Capability, ChatInput, Dialect, EmbeddingRequest, GenerationRequest, Input, Media,
+    MediaKind, Options, PromptInput, PromptText,
 };
 use rullama_chat::{Content, Message};
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub(super) fn generation(
     request.think = Some(thinks);
     match &mut request.input {
         Input::Chat(chat) => {
-            begin(model, chat);
+            begin(model, chat, request.dialect);
             chat.conversation.thinking = thinks;
         }
         Input::Prompt(prompt) if prompt.system.is_none() && !prompt.raw => {
@@ -47,8 +47,9 @@ pub(super) fn embedding(
     Ok(request)
 }
 
-/// The model's system text and messages come before those of the request.
-fn begin(model: &ServedModel, chat: &mut ChatInput) {
+/// The model's system text and messages come before those of the request. An empty system message of Ollama's API, whose templates leave
+/// it out, replaces the model's by none.
+fn begin(model: &ServedModel, chat: &mut ChatInput, dialect: Dialect) {
     let messages = &mut chat.conversation.messages;
     let is_system = |message: &Message| matches!(message.role.as_str(), "system" | "developer");
     let own = messages.first().is_some_and(is_system);
@@ -58,6 +59,9 @@ fn begin(model: &ServedModel, chat: &mut ChatInput) {
     if let (false, Some(system)) = (own, &model.system) {
         let content = Content::Text(system.clone());
         messages.insert(0, Message { role: "system".into(), content, ..Message::default() });
+    }
+    if own && dialect == Dialect::Ollama && message_bytes(&messages[0]) == 0 {
+        messages.remove(0);
     }
 }
 

@@ -170,6 +170,15 @@ fn the_models_defaults_are_under_the_request() {
     assert!(!chat.conversation.thinking);
     let first = serde_json::to_value(&chat.conversation.messages[0]).unwrap();
     assert_eq!(first["content"], "Mine.");
+
+    // As Ollama's templates do it: an empty text is no system message.
+    request["messages"][0]["content"] = "".into();
+    assert_eq!(server.post("/api/chat", &request).status, 200);
+    let Input::Chat(chat) = engine.last().input else { panic!("a chat") };
+    assert_eq!(roles(&chat.conversation.messages), ["user", "assistant", "user"]);
+    assert_eq!(server.post("/v1/chat/completions", &request).status, 200);
+    let Input::Chat(chat) = engine.last().input else { panic!("a chat") };
+    assert_eq!(roles(&chat.conversation.messages), ["system", "user", "assistant", "user"]);
 }
 
 /// MedGemma is a Gemma 3 of another name that thinks.
@@ -345,15 +354,6 @@ fn errors_in_the_shape_of_each_api() {
     assert_eq!(server.post("/api/push", &json!({ "model": "x" })).status, 501);
 }
 
-#[test]
-fn embeddings() {
-    let (server, _) = with_engine(|_| {});
-    let answer = server.post("/api/embed", &json!({ "model": "embedder", "input": ["a", "bcd"] }));
-    assert_eq!(answer.json()["embeddings"], json!([[1.0, 0.5], [3.0, 0.5]]));
-    assert_eq!(answer.json()["prompt_eval_count"], 2);
-    let answer = server.post("/api/embeddings", &json!({ "model": "embedder", "prompt": "ab" }));
-    assert_eq!(answer.json(), json!({ "embedding": [2.0, 0.5] }));
-    let request = json!({ "model": "embedder", "input": "a", "encoding_format": "base64" });
 /// Clients of llama.cpp's own routes learn which route to use.
 #[test]
 fn routes_of_llama_cpp_that_are_missing_name_the_ones_to_use() {
@@ -378,6 +378,15 @@ fn routes_of_llama_cpp_that_are_missing_name_the_ones_to_use() {
     assert!(answer.text().contains("/metrics"), "{}", answer.text());
 }
 
+#[test]
+fn embeddings() {
+    let (server, _) = with_engine(|_| {});
+    let answer = server.post("/api/embed", &json!({ "model": "embedder", "input": ["a", "bcd"] }));
+    assert_eq!(answer.json()["embeddings"], json!([[1.0, 0.5], [3.0, 0.5]]));
+    assert_eq!(answer.json()["prompt_eval_count"], 2);
+    let answer = server.post("/api/embeddings", &json!({ "model": "embedder", "prompt": "ab" }));
+    assert_eq!(answer.json(), json!({ "embedding": [2.0, 0.5] }));
+    let request = json!({ "model": "embedder", "input": "a", "encoding_format": "base64" });
     let answer = server.post("/v1/embeddings", &request).json();
     assert_eq!(answer["data"][0]["embedding"], "AACAPwAAAD8=");
     assert_eq!(answer["usage"]["total_tokens"], 1);
