@@ -33,7 +33,7 @@ impl PipelineStore for PipelineFolder {
     fn save(&self, key: &PipelineKey, data: &[u8]) {
         let name = key.name();
         if write(&self.0, &name, data).is_ok() {
-            let _ = remove_old(&self.0, key.adapter());
+            let _ = remove_old(&self.0, key.adapter(), &name);
         }
     }
 }
@@ -62,6 +62,16 @@ fn open(path: &Path) -> io::Result<File> {
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags);
     }
+    #[cfg(windows)]
+    {
+        use std::os::windows::fs::OpenOptionsExt;
+        // Constants of the Windows API: the last two are needed to set the file's time, and to open a link instead of what it leads to.
+        const GENERIC_READ: u32 = 0x8000_0000;
+        const FILE_WRITE_ATTRIBUTES: u32 = 0x100;
+        const FILE_FLAG_OPEN_REPARSE_POINT: u32 = 0x20_0000;
+        options.access_mode(GENERIC_READ | FILE_WRITE_ATTRIBUTES);
+        options.custom_flags(FILE_FLAG_OPEN_REPARSE_POINT);
+    }
     options.read(true).open(path)
 }
 
@@ -73,6 +83,26 @@ fn check_folder(folder: &Path) -> io::Result<()> {
     } else {
         Err(io::ErrorKind::InvalidData.into())
     }
+}
+
+/// Takes a folder of the user away from others who may write to it, as the group of a volume of Kubernetes may.
+#[cfg(unix)]
+fn make_private(folder: &Path) -> io::Result<()> {
+    use rustix::fs::{Mode, OFlags, fchmod, fstat, open};
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
+    let folder = open(folder, flags, Mode::empty())?;
+    let found = fstat(&folder)?;
+    let is_own = found.st_uid == rustix::process::geteuid().as_raw();
+    if is_own && Mode::from_raw_mode(found.st_mode).intersects(Mode::WGRP | Mode::WOTH) {
+        fchmod(&folder, Mode::RWXU)?;
+    }
+    Ok(())
+}
+
+/// Elsewhere the folder's access list decides.
+#[cfg(not(unix))]
+fn make_private(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// Whether the user owns a file or folder and nobody else may write to it.
@@ -95,6 +125,7 @@ fn write(folder: &Path, name: &str, data: &[u8]) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut create, 0o700);
     create.create(folder)?;
+    make_private(folder)?;
     check_folder(folder)?;
     let mut file =
         tempfile::Builder::new().prefix(&format!("{name}.")).suffix(PART).tempfile_in(folder)?;
@@ -104,13 +135,14 @@ fn write(folder: &Path, name: &str, data: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the files of an adapter that were used least recently, and what killed processes were writing.
-fn remove_old(folder: &Path, adapter: &str) -> io::Result<()> {
+/// Removes the files of an adapter that were used least recently, but not the one just `written`, and what killed processes were writing.
+fn remove_old(folder: &Path, adapter: &str, written: &str) -> io::Result<()> {
     let adapter = format!("{adapter}_");
     let mut whole = Vec::new();
     for entry in fs::read_dir(folder)?.flatten() {
         let name = entry.file_name();
-        let Some(name) = name.to_str().filter(|name| name.starts_with(&adapter)) else { continue };
+        let is_other = |name: &&str| name.starts_with(&adapter) && *name != written;
+        let Some(name) = name.to_str().filter(is_other) else { continue };
         let Ok(modified) = entry.metadata().and_then(|found| found.modified()) else { continue };
         if !name.ends_with(PART) {
             whole.push((modified, entry.path()));
@@ -119,7 +151,7 @@ fn remove_old(folder: &Path, adapter: &str) -> io::Result<()> {
         }
     }
     whole.sort_unstable();
-    for (_, path) in whole.iter().rev().skip(KEPT) {
+    for (_, path) in whole.iter().rev().skip(KEPT - 1) {
         let _ = fs::remove_file(path);
     }
     Ok(())
@@ -177,10 +209,17 @@ mod tests {
         for mode in [0o770, 0o707] {
             set(&folder, mode);
             assert!(read(&folder, "gpu_1").is_err(), "others may write to the folder: {mode:o}");
-            assert!(write(&folder, "gpu_1", b"two").is_err());
         }
         set(&folder, 0o700);
         assert_eq!(read(&folder, "gpu_1").expect("read"), b"one");
+        // A volume of Kubernetes is opened to a group whenever it is mounted.
+        for mode in [0o2770, 0o707] {
+            set(&folder, mode);
+            write(&folder, "gpu_1", b"two").expect("written");
+            let mode = fs::metadata(&folder).expect("it exists").permissions().mode();
+            assert_eq!(mode & 0o777, 0o700);
+            assert_eq!(read(&folder, "gpu_1").expect("read"), b"two");
+        }
     }
 
     #[cfg(unix)]
@@ -194,6 +233,7 @@ mod tests {
         symlink(&folder, parent.path().join("other")).expect("a link");
         assert!(read(&folder, "gpu_2").is_err());
         assert!(read(&parent.path().join("other"), "gpu_1").is_err());
+        assert!(write(&parent.path().join("other"), "gpu_1", b"two").is_err());
     }
 
     #[test]
@@ -222,9 +262,10 @@ mod tests {
         }
         fs::write(folder.join("gpu_1_f.y.part"), "").expect("a file");
         read(folder, "gpu_1_b").expect("it is there");
-        remove_old(folder, "gpu_1").expect("a folder");
+        // What was just written stays, even if the clock was set back.
+        remove_old(folder, "gpu_1", "gpu_1_d").expect("a folder");
         let kept =
-            ["gpu_12_a", "gpu_1_a", "gpu_1_b", "gpu_1_c", "gpu_1_e", "gpu_1_f.y.part", "other"];
+            ["gpu_12_a", "gpu_1_b", "gpu_1_c", "gpu_1_d", "gpu_1_e", "gpu_1_f.y.part", "other"];
         assert_eq!(names(folder), kept);
     }
 }
