@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use pollster::block_on;
 use rullama_chat::{Message, ToolCall};
 use rullama_runtime::{
-    generate::{Done, Event, Generation},
+    generate::{Done, Event, Finish, Generation},
     media::EncodedMedia,
 };
 use serde_json::Value;
@@ -40,7 +40,7 @@ pub struct Timings {
 
 /// A reply as it is generated: an iterator over events. The last one is [`Event::Done`]; the reply is part of the conversation then.
 ///
-/// Dropping it earlier ends the reply: the conversation keeps the text generated so far; if there is none, the user message
+/// Dropping it earlier, or [`Self::cancel`], ends the reply: the conversation keeps the text generated so far; if there is none, the user message
 /// is removed, too. After an error the conversation is as before the message.
 ///
 /// ```
@@ -147,7 +147,11 @@ impl<'s> ReplyStream<'s> {
             Event::Done(done) => {
                 self.done = Some(*done);
                 self.total = self.start.elapsed();
-                self.keep();
+                if done.finish == Finish::Cancelled {
+                    self.keep_or_undo();
+                } else {
+                    self.keep();
+                }
             }
             Event::BadCall { .. } | Event::Logprobs(_) => {}
         }
@@ -212,7 +216,7 @@ impl<'s> ReplyStream<'s> {
     pub fn reply(&self) -> Reply {
         let prompt = self.first.unwrap_or(self.total);
         let ended = Done {
-            finish: rullama_runtime::generate::Finish::Cancelled,
+            finish: Finish::Cancelled,
             prompt_tokens: 0,
             cached_tokens: 0,
             answer_tokens: 0,
@@ -237,6 +241,18 @@ impl<'s> ReplyStream<'s> {
             message.reasoning = Some(self.thinking.clone()).filter(|text| !text.is_empty());
             message.tool_calls = self.tool_calls.clone();
             turn.messages.push(message);
+        }
+    }
+
+    /// Adds a reply that was ended early to the conversation, or, where there is nothing of it yet, undoes the turn.
+    fn keep_or_undo(&mut self) {
+        let empty = self.text.is_empty() && self.thinking.is_empty() && self.tool_calls.is_empty();
+        match self.conversation.take() {
+            Some(turn) if empty => turn.undo(),
+            turn => {
+                self.conversation = turn;
+                self.keep();
+            }
         }
     }
 
@@ -270,13 +286,6 @@ impl Iterator for ReplyStream<'_> {
 
 impl Drop for ReplyStream<'_> {
     fn drop(&mut self) {
-        let empty = self.text.is_empty() && self.thinking.is_empty() && self.tool_calls.is_empty();
-        match self.conversation.take() {
-            Some(turn) if empty => turn.undo(),
-            turn => {
-                self.conversation = turn;
-                self.keep();
-            }
-        }
+        self.keep_or_undo();
     }
 }

@@ -79,6 +79,12 @@ fn a_cancelled_reply_ends_at_once() {
     stream.cancel();
     let reply = stream.finish().expect("it ends");
     assert_eq!((reply.done.finish, reply.done.answer_tokens), (Finish::Cancelled, 1));
+    // A reply of nothing is no message.
+    let kept = session.messages().to_vec();
+    let mut stream = session.stream("two").expect("a stream");
+    stream.prefill(&mut |_| false).expect("it runs");
+    assert_eq!(stream.finish().expect("it ends").done.finish, Finish::Cancelled);
+    assert_eq!(session.messages(), kept);
 }
 
 #[test]
