@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-/// A file in the folder where the platform wants a program's state; `None` without a home folder.
+/// A file in the folder where the platform wants a program's state; `None` without an absolute home folder.
 pub(crate) fn file(name: &str) -> Option<PathBuf> {
     under("Library/Application Support", ("XDG_STATE_HOME", ".local/state"), name)
 }
 
-/// A folder where the platform wants files that a program can make again; `None` without a home folder.
+/// A folder where the platform wants files that a program can make again; `None` without an absolute home folder.
 pub(crate) fn cache(name: &str) -> Option<PathBuf> {
     under("Library/Caches", ("XDG_CACHE_HOME", ".cache"), name)
 }
@@ -17,7 +17,8 @@ pub(crate) fn cache(name: &str) -> Option<PathBuf> {
 fn under(macos: &str, (variable, default): (&str, &str), name: &str) -> Option<PathBuf> {
     let of =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = std::env::home_dir();
+    // Never in the current folder.
+    let home = std::env::home_dir().filter(|home| home.is_absolute());
     let folder = if cfg!(windows) {
         of("LOCALAPPDATA")
     } else if cfg!(target_os = "macos") {

@@ -73,6 +73,15 @@ fn a_folder_that_cannot_be_written_to_is_no_error() {
     assert!(!reply(&no_folder).stdout().is_empty());
 }
 
+/// A home folder that is no absolute path would be one in the current folder.
+#[test]
+fn nothing_is_kept_in_the_current_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = reply(Path::new("cache")).env("HOME", "home").folder(folder.path());
+    assert!(!run.stdout().is_empty());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn nothing_is_kept_where_the_user_does_not_want_it() {
     let cache = tempfile::tempdir().unwrap();
