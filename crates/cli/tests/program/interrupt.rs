@@ -18,6 +18,24 @@ pub(crate) fn press(child: &Child) {
     assert!(status.success());
 }
 
+/// Waits until the program handles Ctrl-C; before, it would end by the signal.
+pub(crate) fn wait_for_handler(child: &Child) {
+    // The bit of signal 2, SIGINT.
+    const SIGINT: u64 = 1 << 1;
+    if cfg!(not(target_os = "linux")) {
+        return std::thread::sleep(Duration::from_secs(2));
+    }
+    for _ in 0..6000 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        if u64::from_str_radix(caught.trim(), 16).unwrap() & SIGINT != 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("the program does not handle Ctrl-C");
+}
+
 #[test]
 fn ctrl_c_stops_the_reply_and_keeps_the_chat() {
     let model = golden_arg(TINY);
@@ -64,7 +82,7 @@ fn ctrl_c_while_the_prompt_is_read() {
     let mut child = program.spawn();
     // The program reads standard input to its end. Keep it open: waiting for a child would close it.
     let stdin = child.stdin.take();
-    std::thread::sleep(Duration::from_millis(500));
+    wait_for_handler(&child);
     press(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     drop(stdin);
