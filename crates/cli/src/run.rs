@@ -20,7 +20,7 @@ use clap::Args as Group;
 use rullama::{Finish, Format};
 use rullama_models::gemma4::diffusion::DiffusionConfig;
 use rullama_runtime::RuntimeError;
-use rullama_store::StoreError;
+use rullama_store::{ModelName, StoreError};
 use serde_json::json;
 
 use crate::{
@@ -125,17 +125,18 @@ pub(crate) fn run(stores: &Stores, args: &RunArgs) -> Result<()> {
     }
 }
 
-/// A prompt alone is taken for the model's name: says how to say both.
+/// A prompt alone is taken for the model's name: says how to say both, where it can be no name.
 fn perhaps_a_prompt(error: Error, args: &RunArgs) -> Error {
+    let model = &args.model;
+    let is_name = !model.contains(char::is_whitespace) && model.parse::<ModelName>().is_ok();
     let found = error.chain().find_map(|cause| cause.downcast_ref());
-    let unknown = matches!(
+    let is_unknown = matches!(
         found,
         Some(StoreError::NotFound { .. } | StoreError::NoStore { .. } | StoreError::BadName { .. })
     );
-    if !unknown || !args.prompt.is_empty() {
+    if is_name || !is_unknown || !args.prompt.is_empty() {
         return error;
     }
-    let model = &args.model;
     error.context(format!(
         "{model:?} was read as the model name; did you mean `rullama run {DEMO_NAME} {model:?}`, with {DEMO_NAME} or another model?"
     ))

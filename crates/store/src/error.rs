@@ -36,7 +36,7 @@ pub enum StoreError {
     },
 
     /// No model of this name.
-    #[error("no model {name} in {}; {}", list(.searched), advice(.similar))]
+    #[error("no model {name} in {}; {}", list(.searched), advice(.name, .similar))]
     NotFound {
         /// Its short name.
         name: String,
@@ -250,9 +250,9 @@ fn list(searched: &[Searched]) -> String {
     searched.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn advice(similar: &[String]) -> String {
+fn advice(name: &str, similar: &[String]) -> String {
     if similar.is_empty() {
-        return "`rullama list` shows local models, `rullama pull` downloads more".into();
+        return format!("`rullama pull {name}` downloads it, `rullama list` shows local models");
     }
-    format!("did you mean {}?", similar.join(", "))
+    format!("did you mean {}? `rullama pull {name}` downloads {name}", similar.join(", "))
 }
