@@ -1,7 +1,9 @@
-//! A server of ours on this machine, as other commands use it.
+//! A server of ours, as other commands use it.
 
 use std::{
     io::{BufRead, BufReader},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    thread,
     time::Duration,
 };
 
@@ -9,10 +11,16 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use ureq::{Agent, Body, http::Response};
 
-use crate::serve::settings::{host_and_port, variable};
+use crate::{
+    interrupt,
+    serve::settings::{host_and_port, variable},
+};
 
-/// A server on this machine answers at once, or not at all.
+/// A server that is found by its address answers at once, or not at all.
 const PROBE: Duration = Duration::from_millis(500);
+
+/// How often a wait for a server looks for Ctrl-C.
+const POLL: Duration = Duration::from_millis(50);
 
 /// A server that answers.
 pub(crate) struct Client {
@@ -20,24 +28,67 @@ pub(crate) struct Client {
     agent: Agent,
 }
 
+/// The lines of a reply, read on a thread of their own, so that Ctrl-C ends the wait for them. The server is told by a closed connection
+/// when this is dropped.
+pub(crate) struct ReplyLines {
+    lines: Receiver<Result<Value>>,
+    agent: Option<Agent>,
+}
+
+/// What comes next of a reply.
+pub(crate) enum Next {
+    Line(Value),
+    /// Ctrl-C was pressed.
+    Interrupted,
+}
+
+impl ReplyLines {
+    /// Waits for the next line.
+    pub(crate) fn next(&self) -> Result<Next> {
+        loop {
+            if interrupt::pressed() {
+                return Ok(Next::Interrupted);
+            }
+            match self.lines.recv_timeout(POLL) {
+                Ok(line) => return line.map(Next::Line),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => bail!("the server broke off"),
+            }
+        }
+    }
+}
+
+impl Drop for ReplyLines {
+    fn drop(&mut self) {
+        if let Some(agent) = self.agent.take() {
+            agent.shutdown();
+        }
+    }
+}
+
 impl Client {
     /// The server at `OLLAMA_HOST` or at the usual address; none where nothing of ours answers there.
     pub(crate) fn find() -> Option<Self> {
-        let config = Agent::config_builder()
-            .timeout_connect(Some(PROBE))
-            .http_status_as_error(false)
-            .proxy(None)
-            .build();
-        let client = Self { base: address()?, agent: config.into() };
-        let probe = client.agent.get(client.url("/api/version"));
-        let answer = probe.config().timeout_global(Some(PROBE)).build().call().ok()?;
-        let server = answer.headers().get("server")?.to_str().ok()?;
-        server.starts_with("rullama/").then_some(client)
+        Self::need().ok()
     }
 
     /// The same, or an explanation.
     pub(crate) fn need() -> Result<Self> {
-        Self::find().context("no rullama server is running here; start one with `rullama serve`")
+        const ADVICE: &str =
+            "start one with `rullama serve`, or set OLLAMA_HOST to the address of one";
+        let base = address()?;
+        let client = Self { agent: agent(), base };
+        let probe = client.agent.get(client.url("/api/version"));
+        let answer = probe.config().timeout_global(Some(PROBE)).build().call();
+        let base = &client.base;
+        let answer =
+            answer.with_context(|| format!("no rullama server answers at {base}; {ADVICE}"))?;
+        let server = answer.headers().get("server").and_then(|name| name.to_str().ok());
+        if server.is_some_and(|name| name.starts_with("rullama/")) {
+            Ok(client)
+        } else {
+            bail!("the server at {base} is not rullama; {ADVICE}")
+        }
     }
 
     /// Where it is.
@@ -61,8 +112,22 @@ impl Client {
         read(self.send(path, body)?)
     }
 
-    /// The lines of a stream.
-    pub(crate) fn lines(
+    /// Begins a reply that is streamed.
+    pub(crate) fn stream(&self, path: &str, body: &Value) -> ReplyLines {
+        let (sender, lines) = mpsc::channel();
+        // An agent of its own, whose connection can be closed while the thread waits for the server.
+        let agent = agent();
+        let client = Self { base: self.base.clone(), agent: agent.clone() };
+        let (path, body) = (path.to_owned(), body.clone());
+        thread::spawn(move || match client.lines(&path, &body) {
+            // After Ctrl-C nobody waits for them.
+            Ok(mut lines) => _ = lines.try_for_each(|line| sender.send(line)),
+            Err(error) => _ = sender.send(Err(error)),
+        });
+        ReplyLines { lines, agent: Some(agent) }
+    }
+
+    fn lines(
         &self,
         path: &str,
         body: &Value,
@@ -91,19 +156,27 @@ impl Client {
     }
 }
 
+fn agent() -> Agent {
+    let config = Agent::config_builder().timeout_connect(Some(PROBE));
+    config.http_status_as_error(false).proxy(None).build().into()
+}
+
 /// The address that commands look at: that of the environment, or the one `serve` uses.
-fn address() -> Option<String> {
+fn address() -> Result<String> {
     let Some(text) = variable("OLLAMA_HOST") else {
-        return Some(format!("http://127.0.0.1:{}", crate::serve::PORT));
+        return Ok(format!("http://127.0.0.1:{}", crate::serve::PORT));
     };
     let scheme = if text.starts_with("https://") { "https" } else { "http" };
     let (host, port) = host_and_port(&text);
+    let Some(port) = port else {
+        bail!("OLLAMA_HOST is {text:?}; it must be an address such as 127.0.0.1:11435")
+    };
     let host = match host.as_str() {
         "" | "0.0.0.0" | "::" => "127.0.0.1".to_owned(),
         other if other.contains(':') => format!("[{other}]"),
         other => other.to_owned(),
     };
-    Some(format!("{scheme}://{host}:{}", port?))
+    Ok(format!("{scheme}://{host}:{port}"))
 }
 
 /// JSON, or the error of another status in words.

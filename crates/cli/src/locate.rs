@@ -25,18 +25,30 @@ pub(crate) fn demo_file() -> Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Folders that may hold a store.
-pub(crate) struct Stores(pub(crate) rullama::Stores);
+/// Folders that may hold a store, and whether they were named with `--store`.
+pub(crate) struct Stores(pub(crate) rullama::Stores, bool);
 
 /// The folders to search: the one given, or Ollama's default folders.
 pub(crate) fn stores(chosen: Option<std::path::PathBuf>) -> Stores {
+    let is_chosen = chosen.is_some();
     let stores =
         chosen.map_or_else(rullama::Stores::default, |folder| rullama::Stores(vec![folder]));
     stores.0.iter().for_each(|folder| protect_store(folder));
-    Stores(stores)
+    Stores(stores, is_chosen)
 }
 
 impl Stores {
+    /// These folders, as without `--store`.
+    #[cfg(test)]
+    pub(crate) fn of(folders: Vec<std::path::PathBuf>) -> Self {
+        Self(rullama::Stores(folders), false)
+    }
+
+    /// Whether a folder was named with `--store`.
+    pub(crate) fn is_chosen(&self) -> bool {
+        self.1
+    }
+
     /// Finds MODEL.
     pub(crate) fn find(&self, model: &str) -> Result<Location> {
         let location = self.0.find(model)?;

@@ -21,7 +21,7 @@ use rullama::{Finish, Format};
 use rullama_models::gemma4::diffusion::DiffusionConfig;
 use rullama_runtime::RuntimeError;
 use rullama_store::{ModelName, StoreError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     adapters::AdapterArgs,
@@ -37,6 +37,7 @@ use diffuse::CanvasArgs;
 use remote::Remote;
 use sampling::SamplingArgs;
 use screen::Screen;
+use talk::Conversation;
 
 #[derive(Debug, Group)]
 pub(crate) struct RunArgs {
@@ -45,7 +46,7 @@ pub(crate) struct RunArgs {
     pub(crate) model: String,
     /// Prompt; if not given, read from standard input, or start a chat on a terminal
     prompt: Vec<String>,
-    /// System message; replaces the one the model comes with
+    /// System message; replaces the one the model comes with, an empty one removes it
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
     /// Let the model think before it replies
@@ -96,16 +97,11 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(stores: &Stores, args: &RunArgs) -> Result<()> {
-    if let Some(mut remote) = Remote::find(args) {
+    args.sampling.check()?;
+    if let Some(mut remote) = Remote::find(stores, args) {
         let prompt = if args.chat { None } else { prompt(args)? };
         interrupt::watch();
-        return match prompt {
-            Some(prompt) => remote.once(&prompt, args),
-            None => {
-                let mut lines = input::lines(!args.no_history)?;
-                remote.talk(lines.as_mut(), &mut Screen::new(args.hide_thinking))
-            }
-        };
+        return converse(&mut remote, prompt, args);
     }
     let (_, gguf) = stores.open(&args.model).map_err(|error| perhaps_a_prompt(error, args))?;
     let prompt = if args.chat { None } else { prompt(args)? };
@@ -115,12 +111,16 @@ pub(crate) fn run(stores: &Stores, args: &RunArgs) -> Result<()> {
         return diffuse::once(gguf, &prompt, args);
     }
     drop(gguf);
-    let mut chat = Chat::start(stores, args)?;
+    converse(&mut Chat::start(stores, args)?, prompt, args)
+}
+
+/// Answers one prompt, or chats.
+fn converse(chat: &mut dyn Conversation, prompt: Option<String>, args: &RunArgs) -> Result<()> {
     match prompt {
-        Some(prompt) => once(&mut chat, &prompt, args),
+        Some(prompt) => once(chat, &prompt, args),
         None => {
             let mut lines = input::lines(!args.no_history)?;
-            talk::talk(&mut chat, lines.as_mut(), &mut Screen::new(args.hide_thinking))
+            talk::talk(chat, lines.as_mut(), &mut Screen::new(args.hide_thinking))
         }
     }
 }
@@ -161,7 +161,7 @@ fn prompt(args: &RunArgs) -> Result<Option<String>> {
 }
 
 /// Answers one prompt.
-fn once(chat: &mut Chat, prompt: &str, args: &RunArgs) -> Result<()> {
+fn once(chat: &mut dyn Conversation, prompt: &str, args: &RunArgs) -> Result<()> {
     let mut screen = if args.json { Screen::silent() } else { Screen::new(args.hide_thinking) };
     let answer = match args.raw {
         true => chat.complete(prompt, &mut screen)?,
@@ -170,22 +170,22 @@ fn once(chat: &mut Chat, prompt: &str, args: &RunArgs) -> Result<()> {
     screen.end()?;
     if args.json {
         let (done, times) = (answer.done, answer.times);
-        print_json(&json!({
+        let mut reply = json!({
             "model": args.model,
             "text": answer.text,
             "thinking": answer.thinking,
             "finish": done.finish.reason(),
             "prompt_tokens": done.prompt_tokens,
-            "cached_tokens": done.cached_tokens,
             "answer_tokens": done.answer_tokens,
             "load_seconds": times.load.as_secs_f64(),
-            "media_seconds": times.media.as_secs_f64(),
             "prompt_seconds": times.prompt.as_secs_f64(),
             "answer_seconds": times.answer.as_secs_f64(),
-            "gpu_bytes": chat.gpu_bytes(),
-            "host_bytes": crate::memory::own(),
-        }))?;
+        });
+        if let (Value::Object(reply), Value::Object(more)) = (&mut reply, chat.figures(&answer)) {
+            reply.extend(more);
+        }
+        print_json(&reply)?;
     }
-    chat.report(&answer, args.verbose);
+    chat.report(&answer);
     if answer.done.finish == Finish::Cancelled { Err(Interrupted.into()) } else { Ok(()) }
 }

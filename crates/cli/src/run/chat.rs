@@ -4,19 +4,22 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use anyhow::{Error, Result};
 use rullama::{
     CacheType, Finish, MediaFile, OpenOptions, ReplyStream, SavedSession, Session, SessionOptions,
     UserMessage,
 };
+use serde_json::{Value, json};
 
 use super::{
     RunArgs,
     answer::{Answer, answer},
+    command::{Setting, Topic},
     sampling,
     screen::Screen,
+    talk::Conversation,
     timing,
 };
 use crate::{
@@ -24,8 +27,9 @@ use crate::{
     load::Loader,
     locate::Stores,
     media::MediaArgs,
-    output::{note, note_block},
-    output_file::protect,
+    memory,
+    output::{note, note_block, safe},
+    output_file::{OutputFile, protect},
 };
 
 /// A session, and what the flags say beside it.
@@ -38,7 +42,7 @@ pub(super) struct Chat {
     /// Time the model took to load, until a reply has reported it.
     load: Duration,
     /// Whether times are shown after each reply.
-    pub(super) verbose: bool,
+    verbose: bool,
 }
 
 impl Chat {
@@ -68,7 +72,9 @@ impl Chat {
         session.unused_drafter().into_iter().for_each(draft::note_unused);
         adapters::note_without_effect(session.kv());
         session.sampling = sampling;
-        session.system = args.system.clone().or(session.system);
+        if let Some(system) = &args.system {
+            session.system = Some(system.clone()).filter(|text| !text.is_empty());
+        }
         session.thinking = args.think && !args.no_think;
         session.hide_thinking = args.hide_thinking;
         session.set_format(args.format.clone())?;
@@ -80,26 +86,6 @@ impl Chat {
             load,
             verbose: args.verbose,
         })
-    }
-
-    /// Sends a message with images and audio before its text, and shows the reply. After an error the conversation is as before.
-    pub(super) fn say(
-        &mut self,
-        text: &str,
-        files: &[MediaFile],
-        screen: &mut Screen,
-    ) -> Result<Answer> {
-        let mut message = UserMessage::new(text);
-        for file in std::mem::take(&mut self.waiting).iter().chain(files) {
-            protect(&file.path);
-            message = message.file(file, self.media.size)?;
-        }
-        self.surely(screen, |session| session.stream(message.clone()))
-    }
-
-    /// Continues a text as it is.
-    pub(super) fn complete(&mut self, text: &str, screen: &mut Screen) -> Result<Answer> {
-        self.surely(screen, |session| session.complete(text))
     }
 
     /// Replies, and where the device is lost on the way, once more on a new one.
@@ -124,34 +110,6 @@ impl Chat {
         Ok(answer)
     }
 
-    /// Tells what people want to know after a reply.
-    pub(super) fn report(&self, answer: &Answer, verbose: bool) {
-        if answer.done.finish == Finish::Context {
-            let context = self.session.context();
-            note(&format!(
-                "the context of {context} tokens is full, so the reply ends here; use /clear or a larger --ctx (the model was trained for {})",
-                self.session.model().runtime().config().context
-            ));
-        }
-        if verbose {
-            let mut block = timing::block(&answer.done, &answer.times, self.gpu_bytes());
-            if let Some(told) = draft::summary(self.session.kv()) {
-                block.push_str(&format!("{:<21} {told}\n", "drafts:"));
-            }
-            note_block(&block);
-        }
-    }
-
-    /// Bytes of weights, encoders, caches and activations on the GPU.
-    pub(super) fn gpu_bytes(&self) -> u64 {
-        self.session.gpu_bytes()
-    }
-
-    /// Forgets what was said.
-    pub(super) fn clear(&mut self) {
-        self.session.clear();
-    }
-
     /// The conversation with all the model has computed of it.
     pub(super) fn save(&mut self) -> Result<SavedSession> {
         Ok(self.session.save()?)
@@ -160,6 +118,79 @@ impl Chat {
     /// Goes on with a saved conversation; if it cannot be, nothing changes.
     pub(super) fn load(&mut self, saved: SavedSession) -> Result<()> {
         Ok(self.session.load(saved)?)
+    }
+}
+
+impl Conversation for Chat {
+    fn greeting(&self) -> String {
+        let model = self.session.model();
+        let (name, device) = (safe(model.name()), safe(model.device().name()));
+        format!("{name} on {device}. Type /help for commands, /bye to exit.\n")
+    }
+
+    fn say(&mut self, text: &str, files: &[MediaFile], screen: &mut Screen) -> Result<Answer> {
+        let mut message = UserMessage::new(text);
+        for file in std::mem::take(&mut self.waiting).iter().chain(files) {
+            protect(&file.path);
+            message = message.file(file, self.media.size)?;
+        }
+        self.surely(screen, |session| session.stream(message.clone()))
+    }
+
+    fn complete(&mut self, text: &str, screen: &mut Screen) -> Result<Answer> {
+        self.surely(screen, |session| session.complete(text))
+    }
+
+    fn report(&self, answer: &Answer) {
+        if answer.done.finish == Finish::Context {
+            let context = self.session.context();
+            note(&format!(
+                "the context of {context} tokens is full, so the reply ends here; use /clear or a larger --ctx (the model was trained for {})",
+                self.session.model().runtime().config().context
+            ));
+        }
+        if self.verbose {
+            let gpu_bytes = Some(self.session.gpu_bytes());
+            let mut block = timing::block(&answer.done, &answer.times, gpu_bytes);
+            if let Some(told) = draft::summary(self.session.kv()) {
+                block.push_str(&format!("{:<21} {told}\n", "drafts:"));
+            }
+            note_block(&block);
+        }
+    }
+
+    fn figures(&self, answer: &Answer) -> Value {
+        json!({
+            "cached_tokens": answer.done.cached_tokens,
+            "media_seconds": answer.times.media.as_secs_f64(),
+            "gpu_bytes": self.session.gpu_bytes(),
+            "host_bytes": memory::own(),
+        })
+    }
+
+    fn set(&mut self, setting: Setting) -> Result<()> {
+        self.apply(setting)
+    }
+
+    fn show(&self, topic: Topic) -> Result<String> {
+        self.describe(topic)
+    }
+
+    fn clear(&mut self) {
+        self.session.clear();
+    }
+
+    fn save_to(&mut self, file: &Path) -> Result<()> {
+        let mut out = OutputFile::create(file)?;
+        self.save()?.write(&mut out)?;
+        out.finish()
+    }
+
+    fn load_from(&mut self, file: &Path) -> Result<usize> {
+        let saved = SavedSession::read_file(file)?;
+        let count = saved.messages.len();
+        self.load(saved)?;
+        Ok(count)
     }
 }
 

@@ -47,6 +47,25 @@ pub(super) enum Setting {
     Parameter(String, Value),
 }
 
+impl Setting {
+    /// What is said once it is changed.
+    pub(super) fn confirmation(&self) -> String {
+        let state = |on: bool| if on { "on" } else { "off" };
+        match self {
+            Self::System(text) if text.is_empty() => "Removed the system message.\n".into(),
+            Self::System(_) => "Set the system message.\n".into(),
+            Self::Think(on) => format!("Thinking is {}.\n", state(*on)),
+            Self::Verbose(on) => format!("Timings are {}.\n", state(*on)),
+            Self::Format(None) => "Replies are not constrained.\n".into(),
+            Self::Format(Some(_)) => "Replies are constrained to JSON.\n".into(),
+            Self::Parameter(name, value) if name == "num_ctx" => {
+                format!("Set the context to {value} tokens.\n")
+            }
+            Self::Parameter(name, value) => format!("Set {name} to {value}.\n"),
+        }
+    }
+}
+
 /// What `/show` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Topic {

@@ -1,6 +1,6 @@
 //! Sampling flags, and the layers they go over: the file's hints and the store's parameters.
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args as Group;
 use rullama_runtime::options::{OptionWarning, SamplingOptions};
 use serde_json::{Map, Value, json};
@@ -70,7 +70,16 @@ impl SamplingArgs {
             _ => Map::new(),
         };
         layer.extend(self.options.iter().cloned());
+        layer.retain(|_, value| !value.is_null());
         Value::Object(layer)
+    }
+
+    /// Refuses names and values that no model takes, before one is loaded or a server is asked.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.options.iter().any(|(name, _)| name == "num_ctx") {
+            bail!("set the context with --ctx instead of --option num_ctx");
+        }
+        set(&mut SamplingOptions::default(), &self.layer())
     }
 }
 
@@ -96,6 +105,12 @@ pub(super) fn set(options: &mut SamplingOptions, layer: &Value) -> Result<()> {
         Some(OptionWarning::Unknown { name }) => bail!("unknown option {name}"),
         Some(other) => bail!("{other}"),
     }
+}
+
+/// The context that `num_ctx` sets.
+pub(super) fn context(value: &Value) -> Result<usize> {
+    let tokens = value.as_u64().and_then(|tokens| usize::try_from(tokens).ok());
+    tokens.context("num_ctx must be a number of tokens")
 }
 
 /// A value as people type it: JSON, or plain text.

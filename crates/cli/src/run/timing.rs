@@ -19,8 +19,8 @@ pub(super) struct Times {
     pub(super) answer: Duration,
 }
 
-/// The block, a line for each number.
-pub(super) fn block(done: &Done, times: &Times, gpu_bytes: u64) -> String {
+/// The block, a line for each number; without `gpu_bytes` for a reply of a server, which tells no memory and no cached tokens.
+pub(super) fn block(done: &Done, times: &Times, gpu_bytes: Option<u64>) -> String {
     let read = done.prompt_tokens - done.cached_tokens.min(done.prompt_tokens);
     // The first token belongs to the prompt's time.
     let written = done.answer_tokens.saturating_sub(1);
@@ -29,24 +29,35 @@ pub(super) fn block(done: &Done, times: &Times, gpu_bytes: u64) -> String {
         let seconds = time.as_secs_f64();
         format!("{:.2} tokens/s", if seconds > 0.0 { tokens as f64 / seconds } else { 0.0 })
     };
-    let host = memory::own().map_or_else(|| "unknown".into(), bytes);
+    let cached = match gpu_bytes {
+        Some(_) => format!(", {} cached", done.cached_tokens),
+        None => String::new(),
+    };
+    let memory = gpu_bytes.map(|gpu| {
+        let host = memory::own().map_or_else(|| "unknown".into(), bytes);
+        [("gpu memory", bytes(gpu)), ("host memory", host)]
+    });
     let media = (!times.media.is_zero()).then(|| ("media duration", duration(times.media)));
     let start = [
         ("total duration", duration(times.load + times.media + times.prompt + times.answer)),
         ("load duration", duration(times.load)),
     ];
     let rows = [
-        ("prompt eval count", format!("{read} token(s), {} cached", done.cached_tokens)),
+        ("prompt eval count", format!("{read} token(s){cached}")),
         ("prompt eval duration", duration(times.prompt)),
         ("prompt eval rate", rate(read, times.prompt)),
         ("eval count", format!("{} token(s)", done.answer_tokens)),
         ("eval duration", duration(times.answer)),
         ("eval rate", rate(written, times.answer)),
-        ("gpu memory", bytes(gpu_bytes)),
-        ("host memory", host),
     ];
     let line = |(name, value): (&str, String)| format!("{:<21} {value}\n", format!("{name}:"));
-    start.into_iter().chain(media).chain(rows).map(line).collect()
+    start
+        .into_iter()
+        .chain(media)
+        .chain(rows)
+        .chain(memory.into_iter().flatten())
+        .map(line)
+        .collect()
 }
 
 #[cfg(test)]
@@ -65,7 +76,7 @@ mod tests {
             prompt: Duration::from_millis(500),
             answer: Duration::from_secs(2),
         };
-        let text = block(&done, &times, 7_200_000_000);
+        let text = block(&done, &times, Some(7_200_000_000));
         for line in [
             "total duration:       4.250s",
             "media duration:       250.000ms",
@@ -79,5 +90,7 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "no {line:?} in:\n{text}");
         }
+        let of_server = block(&done, &times, None);
+        assert!(!of_server.contains("memory") && !of_server.contains("cached"), "{of_server}");
     }
 }

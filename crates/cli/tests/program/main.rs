@@ -26,6 +26,8 @@ mod pull;
 #[allow(dead_code, reason = "shared with the tests of `rullama-pull`")]
 #[path = "../../../pull/tests/it/registry.rs"]
 mod registry;
+#[cfg(unix)]
+mod remote;
 mod render;
 mod run;
 mod run_media;

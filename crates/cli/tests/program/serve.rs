@@ -133,7 +133,7 @@ fn other_commands_use_the_server() {
         Serving::start(store.rullama(&["serve", "--port", "0", "--device", "cpu", "--json"]));
     let line: Value = serde_json::from_str(&serving.first_line).unwrap();
     let url = line["url"].as_str().unwrap().to_owned();
-    let with = |args: &[&str]| store.rullama(args).env("OLLAMA_HOST", &url);
+    let with = |args: &[&str]| store.by_variable(args).env("OLLAMA_HOST", &url);
     has(&with(&["ps"]).stdout(), &["No model is loaded"]);
     let ask = ["run", "demo", "What is 23 + 45?", "--temperature", "0"];
     has(&with(&ask).stdout(), &["68"]);
@@ -195,7 +195,7 @@ fn a_model_is_unloaded_before_it_is_deleted() {
         Serving::start(store.rullama(&["serve", "--port", "0", "--device", "cpu", "--json"]));
     let line: Value = serde_json::from_str(&serving.first_line).unwrap();
     let url = line["url"].as_str().unwrap().to_owned();
-    let with = |args: &[&str]| store.rullama(args).env("OLLAMA_HOST", &url);
+    let with = |args: &[&str]| store.by_variable(args).env("OLLAMA_HOST", &url);
     has(&with(&["run", "small", "What is 23 + 45?", "--temperature", "0"]).stdout(), &["68"]);
     has(&with(&["ps"]).stdout(), &["small:latest"]);
     has(&with(&["rm", "small"]).stdout(), &["Deleted"]);

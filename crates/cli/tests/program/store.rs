@@ -44,6 +44,11 @@ impl Store {
         rullama(["--store", self.root().to_str().unwrap()]).and(args)
     }
 
+    /// The same by the environment, which leaves replies to a server that runs.
+    pub(crate) fn by_variable(&self, args: &[&str]) -> Program {
+        rullama(args).env("OLLAMA_MODELS", self.root())
+    }
+
     /// Adds a model with a layer of every kind.
     pub(crate) fn add(&self, name: &str) {
         let small = |name: &str| small_file().kv("test.layer", name).finish().unwrap();

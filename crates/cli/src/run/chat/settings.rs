@@ -1,6 +1,6 @@
 //! What `/set` changes and `/show` shows.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rullama::Model;
 use rullama_chat::Family;
 use rullama_runtime::options::SamplingOptions;
@@ -13,52 +13,29 @@ use crate::{
 };
 
 impl Chat {
-    /// Changes a setting and says so.
-    pub(in crate::run) fn set(&mut self, setting: Setting) -> Result<String> {
-        Ok(match setting {
+    /// Changes a setting.
+    pub(super) fn apply(&mut self, setting: Setting) -> Result<()> {
+        match setting {
             Setting::System(text) => {
                 self.session.system = Some(text).filter(|text| !text.is_empty());
-                "Set the system message.\n".into()
             }
-            Setting::Think(on) => {
-                self.session.thinking = on;
-                format!("Thinking is {}.\n", if on { "on" } else { "off" })
-            }
-            Setting::Format(None) => {
-                self.session.set_format(None)?;
-                "Replies are not constrained.\n".into()
-            }
-            Setting::Format(Some(format)) => {
-                self.session.set_format(Some(format))?;
-                "Replies are constrained to JSON.\n".into()
-            }
-            Setting::Verbose(on) => {
-                self.verbose = on;
-                format!("Timings are {}.\n", if on { "on" } else { "off" })
-            }
+            Setting::Think(on) => self.session.thinking = on,
+            Setting::Format(format) => self.session.set_format(format)?,
+            Setting::Verbose(on) => self.verbose = on,
             Setting::Parameter(name, value) if name == "num_ctx" => {
-                let context = value.as_u64().and_then(|n| usize::try_from(n).ok());
-                let context = context.context("num_ctx must be a number of tokens")?;
+                let context = sampling::context(&value)?;
                 self.session.set_context(context)?;
                 self.loader.options.context = Some(context);
-                format!("Set the context to {context} tokens.\n")
             }
             Setting::Parameter(name, value) => {
-                let text = format!("Set {name} to {value}.\n");
                 sampling::set(&mut self.session.sampling, &json!({ name: value }))?;
-                text
             }
-        })
-    }
-
-    /// What a chat begins with.
-    pub(in crate::run) fn greeting(&self) -> String {
-        let (name, device) = (safe(self.model().name()), safe(self.model().device().name()));
-        format!("{name} on {device}. Type /help for commands, /bye to exit.\n")
+        }
+        Ok(())
     }
 
     /// Something about the model or the conversation.
-    pub(in crate::run) fn show(&self, topic: Topic) -> Result<String> {
+    pub(super) fn describe(&self, topic: Topic) -> Result<String> {
         Ok(match topic {
             Topic::Info => self.info(),
             Topic::Parameters => parameters(&self.session.sampling)?,
@@ -90,7 +67,7 @@ impl Chat {
             row("name", safe(name)),
             row("layers", self.model().runtime().config().layers.len().to_string()),
             row("device", safe(self.model().device().name())),
-            row("GPU memory", bytes(self.gpu_bytes())),
+            row("GPU memory", bytes(self.session.gpu_bytes())),
             row("context", format!("{context} tokens, {used} used")),
             row("trained for", format!("{} tokens", self.model().runtime().config().context)),
             row("messages", self.session.messages().len().to_string()),
