@@ -16,8 +16,9 @@ mod timing;
 use std::io::{IsTerminal, Read};
 
 use anyhow::{Context, Error, Result, bail};
-use clap::Args as Group;
+use clap::{ArgAction, Args as Group};
 use rullama::{Finish, Format};
+use rullama_api::KeepAlive;
 use rullama_models::gemma4::diffusion::DiffusionConfig;
 use rullama_runtime::RuntimeError;
 use rullama_store::{ModelName, StoreError};
@@ -50,13 +51,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
     /// Let the model think before it replies
-    #[arg(long, conflicts_with = "no_think")]
+    #[arg(long, conflicts_with = "no_think", value_name = "BOOL", num_args = 0..=1, require_equals = true, action = ArgAction::Set, default_value_t = false, default_missing_value = "true")]
     think: bool,
     /// Reply without thinking (default)
     #[arg(long)]
     no_think: bool,
     /// Hide the model's thinking
-    #[arg(long)]
+    #[arg(long, alias = "hidethinking")]
     hide_thinking: bool,
     /// Continue the prompt as is, without the chat template
     #[arg(long, conflicts_with_all = ["system", "think", "image", "audio", "video"])]
@@ -76,6 +77,9 @@ pub(crate) struct RunArgs {
     /// Do not save typed lines to the history file
     #[arg(long)]
     no_history: bool,
+    /// How long a server that replies keeps the model loaded, such as 10m; -1 is for ever
+    #[arg(long, alias = "keepalive", value_name = "TIME", value_parser = keep_alive, allow_hyphen_values = true)]
+    keep_alive: Option<String>,
     /// Load the model here, even if a server runs that has it
     #[arg(long)]
     local: bool,
@@ -112,6 +116,12 @@ pub(crate) fn run(stores: &Stores, args: &RunArgs) -> Result<()> {
     }
     drop(gguf);
     converse(&mut Chat::start(stores, args)?, prompt, args)
+}
+
+/// A time as Ollama writes it, which the server reads again.
+fn keep_alive(text: &str) -> Result<String, &'static str> {
+    let time = KeepAlive::parse(text).ok_or("give a time, such as 10m, 30s or -1");
+    time.map(|_| text.to_owned())
 }
 
 /// Answers one prompt, or chats.

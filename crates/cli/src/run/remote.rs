@@ -39,6 +39,7 @@ pub(super) struct Remote {
     think: bool,
     format: Option<Value>,
     options: Map<String, Value>,
+    keep_alive: Option<String>,
     waiting: Vec<MediaFile>,
     verbose: bool,
 }
@@ -78,6 +79,7 @@ impl Remote {
             think: args.think && !args.no_think,
             format: args.format.as_ref().map(format),
             options,
+            keep_alive: args.keep_alive.clone(),
             waiting: args.media.files.clone(),
             verbose: args.verbose,
         })
@@ -103,6 +105,9 @@ impl Remote {
         body["think"] = self.think.into();
         // As without a server: a full context is an error, and drops no messages.
         body["truncate"] = false.into();
+        if let Some(time) = &self.keep_alive {
+            body["keep_alive"] = time.as_str().into();
+        }
         if let Some(format) = &self.format {
             body["format"] = format.clone();
         }

@@ -159,7 +159,7 @@ fn a_chat_looks_as_it_does_without_a_server() {
     const DONE: &str = r#"{"message":{"content":"Hi."},"done":true,"done_reason":"stop","load_duration":1500000000,"prompt_eval_count":12,"prompt_eval_duration":500000000,"eval_count":3,"eval_duration":1000000000}"#;
     let server = Fake::start(&[DONE]);
     let lines = "/set system \"\"\n/set verbose\nHello\n/show info\n/show system\n/save x\n";
-    let chat = server.run(&["--chat", "--system", "Be brief."]);
+    let chat = server.run(&["--chat", "--keepalive", "10m", "--system", "Be brief."]);
     let outcome = chat.stdin(lines).run();
     has(&outcome.stdout, &["Removed the system message.", "Timings are on.", "Hi.\n"]);
     has(&outcome.stdout, &["model", "any", "architecture    gemma4", "messages        2"]);
@@ -168,6 +168,7 @@ fn a_chat_looks_as_it_does_without_a_server() {
     has(&outcome.stderr, &["--local"]);
     let sent = server.chats.recv_timeout(PATIENCE).expect("a chat");
     assert_eq!(sent["messages"][0], json!({ "role": "system", "content": "" }));
+    assert_eq!(sent["keep_alive"], "10m");
 }
 
 /// A folder named by the user means its models, whatever a server has.

@@ -189,6 +189,17 @@ fn conflicting_flags() {
     }
 }
 
+/// Ollama's spellings.
+#[test]
+fn flags_of_ollama_are_understood() {
+    let args = ["run", "demo", "What is 23 + 45?", "--temperature", "0", "--device", "cpu"];
+    for flags in [&["--think=false"][..], &["--hidethinking"], &["--keepalive", "5m"]] {
+        has(&rullama(args).and(flags).stdout(), &["68"]);
+    }
+    has(&rullama(args).and(["--think=deeply"]).fails(2), &["true, false"]);
+    has(&rullama(args).and(["--keepalive", "soon"]).fails(2), &["10m"]);
+}
+
 #[test]
 fn a_prompt_without_a_model_gets_a_hint() {
     let hint = r#"did you mean `rullama run demo "What is 23 + 45?"`"#;
