@@ -4,8 +4,8 @@ use std::{ops::ControlFlow, path::PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args as Group;
-use rullama_pull::{Progress, Puller};
-use rullama_store::{Digest, ModelName};
+use rullama_pull::{Progress, PullError, Puller};
+use rullama_store::{Digest, ModelName, store_of};
 use serde_json::{Value, json};
 
 use crate::{
@@ -83,7 +83,7 @@ pub(crate) fn missing(command: Missing) -> Result<()> {
     })
 }
 
-/// The store that is written to: the first that exists, else the first.
+/// The store that models are pulled to: the first that exists, else the first.
 fn root(stores: &Stores) -> Result<PathBuf> {
     let roots = &stores.0.0;
     let root = roots.iter().find(|root| root.is_dir()).or(roots.first());
@@ -108,7 +108,15 @@ pub(crate) fn pull(stores: &Stores, args: &PullArgs) -> Result<()> {
         return Err(error);
     }
     interrupt::check()?;
-    pulled.with_context(|| format!("cannot pull {}", safe(&args.model)))?;
+    pulled.map_err(|error| {
+        let advice = match &error {
+            PullError::NotFound { .. } => {
+                "; check its name and tag (https://ollama.com/search, hf.co/USER/REPO:QUANT)"
+            }
+            _ => "",
+        };
+        anyhow::Error::new(error).context(format!("cannot pull {}{advice}", safe(&args.model)))
+    })?;
     if args.json { Ok(()) } else { print(&format!("Pulled {}.\n", safe(&args.model))) }
 }
 
@@ -149,22 +157,25 @@ impl Shown {
 }
 
 pub(crate) fn remove(stores: &Stores, args: &RemoveArgs) -> Result<()> {
-    let root = root(stores)?;
     for model in &args.models {
         let name: ModelName = model.parse()?;
+        let store = store_of(&stores.0.0, &name)?;
         // A server of ours would keep it in memory, and knows it only as long as it is there; elsewhere there is nothing to unload.
         if let Some(server) = Client::find() {
             let _ = server.post("/api/generate", &json!({ "model": model, "keep_alive": 0 }));
         }
-        let deleted = rullama_pull::delete(&root, &name)?;
+        let deleted = rullama_pull::delete(store.root(), &name)?;
         print(&format!("Deleted {}.\n", safe(&deleted.name.to_string())))?;
     }
     Ok(())
 }
 
 pub(crate) fn copy(stores: &Stores, args: &CopyArgs) -> Result<()> {
-    let (source, destination) = (args.source.parse()?, args.destination.parse()?);
-    rullama_pull::copy(&root(stores)?, &source, &destination)?;
+    let (source, destination): (ModelName, ModelName) =
+        (args.source.parse()?, args.destination.parse()?);
+    // The copy shares the files of its source.
+    let store = store_of(&stores.0.0, &source)?;
+    rullama_pull::copy(store.root(), &source, &destination)?;
     print(&format!("Copied {} to {}.\n", safe(&args.source), safe(&args.destination)))
 }
 
@@ -204,4 +215,40 @@ pub(crate) fn stop(args: &StopArgs) -> Result<()> {
     let body = json!({ "model": args.model, "keep_alive": 0 });
     Client::need()?.post("/api/generate", &body)?;
     print(&format!("Unloaded {}.\n", safe(&args.model)))
+}
+
+#[cfg(test)]
+mod tests {
+    use rullama_testkit::StoreFolder;
+
+    use super::*;
+    use crate::exit;
+
+    /// `list` shows the models of all folders.
+    #[test]
+    fn models_are_copied_and_deleted_in_the_folder_that_has_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
+        for root in [&first, &second] {
+            std::fs::create_dir_all(root.join("manifests")).expect("a folder");
+        }
+        let files = StoreFolder::new(&second);
+        // No weights: broken models can be copied and deleted, too.
+        let config = files.blob("config", "{}");
+        let manifest = json!({ "schemaVersion": 2, "config": config, "layers": [] });
+        files.manifest("test-of-rm", &manifest);
+        let stores = Stores::of(vec![first, second]);
+        let has = |name: &str| store_of(&stores.0.0, &name.parse().expect("a name")).is_ok();
+
+        let copied = CopyArgs { source: "Test-of-rm".into(), destination: "copy-of-it".into() };
+        copy(&stores, &copied).expect("copied");
+        assert!(has("copy-of-it"));
+        let both = RemoveArgs { models: ["test-of-rm", "copy-of-it"].map(str::to_owned).into() };
+        remove(&stores, &both).expect("deleted");
+        assert!(!has("test-of-rm") && !has("copy-of-it"));
+        let error = exit::message(&remove(&stores, &both).expect_err("it is gone"));
+        for root in &stores.0.0 {
+            assert!(error.contains(&root.display().to_string()), "{error}");
+        }
+    }
 }

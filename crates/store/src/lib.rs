@@ -22,5 +22,5 @@ pub use files::{Layer, ModelFiles};
 pub use locate::{Environment, Platform, candidates};
 pub use manifest::LayerKind;
 pub use name::{ModelName, NamePart, NameRule};
-pub use store::{Entry, Listing, Store, Summary, resolve};
+pub use store::{Entry, Listing, Store, Summary, resolve, store_of};
 pub use verify::{digest_of, verify};

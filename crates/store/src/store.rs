@@ -58,12 +58,26 @@ pub struct Summary {
 
 /// The files of `name` in the first of the stores at `roots` that has it.
 pub fn resolve(roots: &[PathBuf], name: &ModelName) -> Result<ModelFiles, StoreError> {
+    let (store, found) = search(roots, name)?;
+    store.load(found)
+}
+
+/// The first of the stores at `roots` that has `name`, even if its manifest is broken.
+pub fn store_of(roots: &[PathBuf], name: &ModelName) -> Result<Store, StoreError> {
+    search(roots, name).map(|(store, _)| store)
+}
+
+/// A store with the stored name and the manifest of `name`.
+fn search(
+    roots: &[PathBuf],
+    name: &ModelName,
+) -> Result<(Store, (ModelName, PathBuf)), StoreError> {
     let mut searched = Vec::new();
     let mut known = Vec::new();
     for root in roots {
         let outcome = match Store::open(root) {
             Ok(store) => match store.find(name) {
-                Ok(path) => return store.load(path),
+                Ok(found) => return Ok((store, found)),
                 Err(walk) => {
                     known.extend(walk.manifests.into_iter().map(|(name, _)| name));
                     if walk.unreadable.is_empty() { Outcome::Read } else { Outcome::Unreadable }

@@ -63,7 +63,7 @@ fn exit_codes_say_what_went_wrong() {
     let pull = |name: &str| store.rullama(&["pull", "--insecure", name]).run();
     let missing = pull(&name.replace("tiny", "nobody"));
     assert_eq!(missing.code, Some(3), "{}", missing.stderr);
-    has(&missing.stderr, &["file does not exist"]);
+    has(&missing.stderr, &["file does not exist", "check its name"]);
     // https is spoken unless plain http is allowed; this registry has none.
     let secure = store.rullama(&["pull", &format!("http://{name}")]).run();
     assert_eq!(secure.code, Some(1), "{}", secure.stderr);
