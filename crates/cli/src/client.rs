@@ -16,8 +16,11 @@ use crate::{
     serve::settings::{host_and_port, variable},
 };
 
-/// A server that is found by its address answers at once, or not at all.
+/// A server on this machine answers at once, or not at all.
 const PROBE: Duration = Duration::from_millis(500);
+
+/// One at an address of the user may be far away.
+const FAR_PROBE: Duration = Duration::from_secs(3);
 
 /// How often a wait for a server looks for Ctrl-C.
 const POLL: Duration = Duration::from_millis(50);
@@ -79,7 +82,7 @@ impl Client {
         let base = address()?;
         let client = Self { agent: agent(), base };
         let probe = client.agent.get(client.url("/api/version"));
-        let answer = probe.config().timeout_global(Some(PROBE)).build().call();
+        let answer = probe.config().timeout_global(Some(patience())).build().call();
         let base = &client.base;
         let answer =
             answer.with_context(|| format!("no rullama server answers at {base}; {ADVICE}"))?;
@@ -156,8 +159,13 @@ impl Client {
     }
 }
 
+/// How long a server may take to answer at all.
+fn patience() -> Duration {
+    if variable("OLLAMA_HOST").is_some() { FAR_PROBE } else { PROBE }
+}
+
 fn agent() -> Agent {
-    let config = Agent::config_builder().timeout_connect(Some(PROBE));
+    let config = Agent::config_builder().timeout_connect(Some(patience()));
     config.http_status_as_error(false).proxy(None).build().into()
 }
 
