@@ -75,11 +75,13 @@ fn images_audio_and_text_run_in_one_batch() {
 #[test]
 fn what_cannot_be_read_is_refused() {
     let broken = json!({ "role": "user", "content": "?", "images": ["iVBORw0KGgo="] });
-    let (status, text) =
-        server().send("/api/chat", &json!({ "model": "demo", "messages": [broken] }));
+    // Not streamed: a stream that waits for long begins with status 200.
+    let request = json!({ "model": "demo", "messages": [broken], "stream": false });
+    let (status, text) = server().send("/api/chat", &request);
     assert_eq!(status, 400, "an image that is broken: {text}");
     let raw = json!({
         "model": "demo", "prompt": "x", "raw": true, "images": [encoded("demo/picture-1.png")],
+        "stream": false,
     });
     let (status, text) = server().send("/api/generate", &raw);
     assert_eq!(status, 400, "an image without a place in the prompt: {text}");
