@@ -31,6 +31,18 @@ pub(crate) struct Client {
     agent: Agent,
 }
 
+/// The error of a server that does not know the key, or gets none.
+#[derive(Debug)]
+pub(crate) struct NeedsKey;
+
+impl std::fmt::Display for NeedsKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the server needs a key; set RULLAMA_API_KEY to it")
+    }
+}
+
+impl std::error::Error for NeedsKey {}
+
 /// The lines of a reply, read on a thread of their own, so that Ctrl-C ends the wait for them. The server is told by a closed connection
 /// when this is dropped.
 pub(crate) struct ReplyLines {
@@ -194,7 +206,7 @@ fn read(mut answer: Response<Body>) -> Result<Value> {
     let value: Value = serde_json::from_str(&text).unwrap_or_default();
     match (status, value.get("error").and_then(Value::as_str)) {
         (200, None) => Ok(value),
-        (401, _) => bail!("the server needs a key; set RULLAMA_API_KEY to it"),
+        (401, _) => Err(NeedsKey.into()),
         (_, Some(error)) => bail!("the server says: {error}"),
         (status, None) => bail!("the server answered with status {status}"),
     }

@@ -20,9 +20,9 @@ use super::{
     timing::{self, Times},
 };
 use crate::{
-    client::{Client, Next},
+    client::{Client, NeedsKey, Next},
     locate::Stores,
-    output::{note_block, safe},
+    output::{note, note_block, safe},
 };
 
 /// What needs the model in this process.
@@ -62,7 +62,13 @@ impl Remote {
             return None;
         }
         let client = Client::find()?;
-        let shown = client.post("/api/show", &json!({ "model": args.model })).ok()?;
+        let shown = client.post("/api/show", &json!({ "model": args.model }));
+        if let Err(error) = &shown
+            && error.is::<NeedsKey>()
+        {
+            note(&format!("not asking the server at {}: {error}", client.base()));
+        }
+        let shown = shown.ok()?;
         if shown["details"]["family"] == "diffusion-gemma" {
             return None;
         }

@@ -171,6 +171,26 @@ fn a_chat_looks_as_it_does_without_a_server() {
     assert_eq!(sent["keep_alive"], "10m");
 }
 
+/// It may have the model, and the user the key.
+#[test]
+fn a_server_that_needs_a_key_is_told() {
+    const KEY: &str = "a-key-of-this-test";
+    let store = Store::empty();
+    let args = ["serve", "--port", "0", "--device", "cpu", "--json", "--api-key", KEY];
+    let serving = Serving::start(store.rullama(&args));
+    let line: Value = serde_json::from_str(&serving.first_line).unwrap();
+    let url = line["url"].as_str().unwrap().trim_end_matches('/').to_owned();
+    let run = |key: &str| {
+        let run = rullama(["run", "demo", "What is 23 + 45?", "--temperature", "0", "--json"]);
+        run.env("OLLAMA_HOST", &url).env("RULLAMA_API_KEY", key).run()
+    };
+    let (without, with) = (run("another"), run(KEY));
+    has(&without.stderr, &[&url, "RULLAMA_API_KEY"]);
+    assert!(with.stderr.is_empty() && with.stdout.contains("\"server\""), "{with:?}");
+    assert!(without.stdout.contains("68") && !without.stdout.contains("\"server\""));
+    serving.end("TERM");
+}
+
 /// A folder named by the user means its models, whatever a server has.
 #[test]
 fn a_store_that_is_named_is_not_the_servers() {
