@@ -1,6 +1,6 @@
-//! Dot products in bytes, for AVX2 with or without AVX-VNNI. `vpmaddubsw` multiplies 32 unsigned levels with signed digits of the activations,
-//! where kernels in 16-bit words need two instructions; `vpmaddwd` or `vpdpwssd` then applies the scales. An activation is three digits of 8 bits:
-//! the largest of its block has 22 or 23 bits.
+//! Dot products in bytes, for AVX2 with or without AVX-VNNI, and for NEON with its dot products. An activation is three digits of 8 bits: the
+//! largest of its block has 22 or 23 bits. With AVX2, `vpmaddubsw` multiplies 32 unsigned levels with signed digits, where kernels in 16-bit words
+//! need two instructions; `vpmaddwd` or `vpdpwssd` then applies the scales. NEON's `sdot` adds up four products in 32 bits.
 
 use super::{
     Kernel,
@@ -18,11 +18,13 @@ pub(crate) trait ByteLanes: Copy {
     type Levels: Copy;
     /// What the products of a unit are multiplied with.
     type Scales: Copy;
+    /// The scales of all units.
+    type UnitScales: Copy;
     /// The scales of the halves of all units.
     type HalfScales: Copy;
-    /// Eight integers of 32 bits.
+    /// Sums of a block's products.
     type Sums: Copy;
-    /// Eight floats.
+    /// Sums of a row's products.
     type Floats: Copy;
     /// The low or the high nibbles.
     fn nibbles(self, bytes: &[u8; 32], high: bool) -> Self::Levels;
@@ -32,22 +34,24 @@ pub(crate) trait ByteLanes: Copy {
     fn zero_sums(self) -> Self::Sums;
     /// Zeros.
     fn zero_floats(self) -> Self::Floats;
-    /// The scale of a unit, a pair of equal words.
-    fn unit_scale(self, pair: i32) -> Self::Scales;
+    /// The scales of all units, pairs of equal words.
+    fn unit_scales(self, pairs: &[i32; 8]) -> Self::UnitScales;
+    /// The scale of a unit.
+    fn unit_scale(self, scales: &Self::UnitScales, unit: usize) -> Self::Scales;
     /// The signed scales of the halves of all units.
     fn half_scales(self, scales: &[u8; 16]) -> Self::HalfScales;
     /// The scales of a unit's halves.
     fn scales_of(self, scales: Self::HalfScales, unit: usize) -> Self::Scales;
-    /// Adds the sums of four products of levels and digits each, times the scales of the halves.
+    /// Adds the products of levels and activations, times the scales of the halves.
     fn add_products(
         self,
         levels: Self::Levels,
-        digits: &[i8; 32],
+        digits: [&[i8; 32]; 3],
         scales: Self::Scales,
         sums: Self::Sums,
     ) -> Self::Sums;
-    /// Adds `(2¹⁶ · sums[2] + 2⁸ · sums[1] + sums[0]) · factor`.
-    fn add_block(self, sums: [Self::Sums; 3], factor: f32, total: Self::Floats) -> Self::Floats;
+    /// Adds the sums of a block, times a factor.
+    fn add_block(self, sums: Self::Sums, factor: f32, total: Self::Floats) -> Self::Floats;
     /// Subtracts `minima · factor · x`.
     fn subtract_minima(
         self,
@@ -75,6 +79,7 @@ pub(crate) enum NoBytes {}
 impl ByteLanes for NoBytes {
     type Levels = ();
     type Scales = ();
+    type UnitScales = ();
     type HalfScales = ();
     type Sums = ();
     type Floats = ();
@@ -95,7 +100,11 @@ impl ByteLanes for NoBytes {
         match self {}
     }
 
-    fn unit_scale(self, _: i32) {
+    fn unit_scales(self, _: &[i32; 8]) {
+        match self {}
+    }
+
+    fn unit_scale(self, (): &(), _: usize) {
         match self {}
     }
 
@@ -107,11 +116,11 @@ impl ByteLanes for NoBytes {
         match self {}
     }
 
-    fn add_products(self, (): (), _: &[i8; 32], (): (), (): ()) {
+    fn add_products(self, (): (), _: [&[i8; 32]; 3], (): (), (): ()) {
         match self {}
     }
 
-    fn add_block(self, _: [(); 3], _: f32, (): ()) {
+    fn add_block(self, (): (), _: f32, (): ()) {
         match self {}
     }
 
@@ -211,14 +220,14 @@ pub(super) fn dots<L: Lanes, B: ByteLanes, F: IntegerFormat, const R: usize, con
     let (mut rest, distance) = (*rows, prefetch_distance(rows));
     for index in 0..blocks {
         let (block, scales) = next_blocks::<L, F, R>(lanes, &mut rest, distance);
-        let mut unit_scales = [[0; 8]; R];
+        let mut unit_scales = [bytes.unit_scales(&[0; 8]); R];
         let mut half_scales = [bytes.half_scales(&[0; 16]); R];
         for r in 0..R {
             match format {
                 ByteLevels::Six { scales, .. } => {
                     half_scales[r] = bytes.half_scales(at(block[r], scales))
                 }
-                _ => unit_scales[r] = *at(scales[r].pairs.as_ref(), 0),
+                _ => unit_scales[r] = bytes.unit_scales(at(scales[r].pairs.as_ref(), 0)),
             }
         }
         // From memory, broadcasting costs no more than a load; the compiler would shuffle registers instead.
@@ -226,19 +235,17 @@ pub(super) fn dots<L: Lanes, B: ByteLanes, F: IntegerFormat, const R: usize, con
             ByteLevels::Six { .. } => &unit_scales,
             _ => lanes.in_memory(&unit_scales),
         };
-        // At most 63 · 2⁷ · 2⁷ · 4 · 8, which fits; before scaling at most 63 · 2⁷ · 2, which fits 16 bits.
-        let mut sums = [[[bytes.zero_sums(); 3]; C]; R];
+        let mut sums = [[bytes.zero_sums(); C]; R];
         for_units!(UNIT => {
             for r in 0..R {
                 let w = levels(bytes, format, block[r], UNIT);
                 let scales = match format {
                     ByteLevels::Six { .. } => bytes.scales_of(half_scales[r], UNIT),
-                    _ => bytes.unit_scale(unit_scales[r][UNIT]),
+                    _ => bytes.unit_scale(&unit_scales[r], UNIT),
                 };
                 for c in 0..C {
-                    for (sums, digits) in sums[r][c].iter_mut().zip(&x[c][index].digits) {
-                        *sums = bytes.add_products(w, &digits[UNIT], scales, *sums);
-                    }
+                    let digits = x[c][index].digits.each_ref().map(|digits| &digits[UNIT]);
+                    sums[r][c] = bytes.add_products(w, digits, scales, sums[r][c]);
                 }
             }
         });

@@ -53,10 +53,10 @@ pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(wasm::Simd128)
 }
 
-/// Runs a kernel on NEON.
+/// Runs a kernel on the best level of this processor.
 #[cfg(target_arch = "aarch64")]
 pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run(neon::Neon)
+    neon::run(neon::Level::HIGHEST, kernel)
 }
 
 /// Runs a kernel on the only level of this target.

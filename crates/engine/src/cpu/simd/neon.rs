@@ -1,21 +1,61 @@
-//! NEON, which every aarch64 processor has, so that nothing is chosen at run time. It has no kernels in bytes.
+//! NEON, which every aarch64 processor has, with or without its dot products of bytes, which are chosen at run time.
 //!
 //! Soundness of the `unsafe` blocks: they call intrinsics of a feature that the target has, none of which takes a pointer. Memory is read and
-//! written as arrays that are cast to vectors.
-#![expect(unsafe_code, reason = "intrinsics of a feature that every processor of the target has")]
+//! written as arrays that are cast to vectors. [`DotProducts`] exists only inside of `run_dot`, which is called only after detection of its feature.
+#![expect(unsafe_code, reason = "intrinsics of features that the target has or that are detected")]
 
-use std::arch::aarch64::*;
+use std::arch::{aarch64::*, is_aarch64_feature_detected};
 
 use bytemuck::cast;
 
 use super::{
-    bytes::NoBytes,
+    Kernel,
+    bytes::{ByteLanes, NoBytes},
     lanes::{Lanes, Plain, Tile, WIDTH},
+    nibble_bytes::NibbleBytes,
 };
 
-/// Vectors of 128 bits, several side by side.
+mod dot_products;
+
+/// A feature level; a processor has some of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// Arrays, with which tests compare.
+    #[cfg(test)]
+    Plain,
+    /// NEON, which every aarch64 processor has.
+    Neon,
+    /// FEAT_DotProd besides.
+    NeonDot,
+}
+
+impl Level {
+    pub(super) const HIGHEST: Self = Self::NeonDot;
+}
+
+/// Runs a kernel on the highest level of this processor, up to one.
+pub(super) fn run<K: Kernel>(most: Level, kernel: K) -> K::Output {
+    match most {
+        #[cfg(test)]
+        Level::Plain => kernel.run(Plain),
+        // SAFETY: the feature is detected.
+        Level::NeonDot if is_aarch64_feature_detected!("dotprod") => unsafe { run_dot(kernel) },
+        Level::Neon | Level::NeonDot => kernel.run(Neon::<NoBytes>(None)),
+    }
+}
+
+#[target_feature(enable = "dotprod")]
+fn run_dot<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Neon(Some(DotProducts(()))))
+}
+
+/// Vectors of 128 bits, several side by side, and kernels in bytes if there are any.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Neon;
+struct Neon<B>(Option<B>);
+
+/// Kernels in bytes, by dot products.
+#[derive(Debug, Clone, Copy)]
+struct DotProducts(());
 
 /// Sixteen unsigned bytes as words.
 #[inline(always)]
@@ -74,14 +114,24 @@ fn zip<T: Copy, U: Copy, const N: usize>(a: [T; N], b: [T; N], f: impl Fn(T, T) 
     std::array::from_fn(|i| f(a[i], b[i]))
 }
 
-impl Lanes for Neon {
+impl<B: ByteLanes + NibbleBytes<[int32x4_t; 4]>> Lanes for Neon<B> {
     type Floats = [float32x4_t; 4];
     type Bytes = [uint8x16_t; 2];
     type Words = [int16x8_t; 4];
     type Ints = [int32x4_t; 4];
-    type ByBytes = NoBytes;
-    type NibbleBytes = NoBytes;
+    type ByBytes = B;
+    type NibbleBytes = B;
     const TILE: Tile = Tile::Medium;
+
+    #[inline(always)]
+    fn by_bytes(self) -> Option<B> {
+        self.0
+    }
+
+    #[inline(always)]
+    fn nibble_bytes(self) -> Option<B> {
+        self.0
+    }
 
     #[inline(always)]
     fn splat(self, x: f32) -> Self::Floats {

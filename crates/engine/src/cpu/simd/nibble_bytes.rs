@@ -12,16 +12,24 @@ use super::{
 };
 
 /// Vector operations on 64 bytes, of levels where they take fewer instructions than floats.
-pub(crate) trait NibbleBytes<I>: Copy {
+pub(crate) trait NibbleBytes<I: Copy>: Copy {
     /// The low and the high nibbles of bytes.
     fn nibbles(self, bytes: I) -> [I; 2];
     /// Adds the sums of four products of unsigned levels and digits to every lane, of both vectors of levels.
     fn add_dots(self, levels: [I; 2], digits: &[[i8; 64]; 2], sums: I) -> I;
     /// `256 · high + low`
     fn join(self, high: I, low: I) -> I;
+    /// `2¹⁶ · sums[2] + 2⁸ · sums[1] + sums[0]`, after [`NibbleBytes::add_dots`] of each digit.
+    #[inline(always)]
+    fn add_digits(self, levels: [I; 2], digits: &[[[i8; 64]; 2]; 3], mut sums: [I; 3]) -> I {
+        for (sum, digits) in sums.iter_mut().zip(digits) {
+            *sum = self.add_dots(levels, digits, *sum);
+        }
+        self.join(self.join(sums[2], sums[1]), sums[0])
+    }
 }
 
-impl<I> NibbleBytes<I> for NoBytes {
+impl<I: Copy> NibbleBytes<I> for NoBytes {
     fn nibbles(self, _: I) -> [I; 2] {
         match self {}
     }
@@ -101,12 +109,9 @@ pub(super) fn dots<L: Lanes, const R: usize, const C: usize>(
             let scales = lanes.halves_of_four_blocks(&rows[r][index]);
             for c in 0..C {
                 let zero = lanes.zero_ints();
-                let mut sums = [lanes.ints(&x[c].offsets), zero, zero];
-                for (sum, digits) in sums.iter_mut().zip(&x[c].digits) {
-                    *sum = bytes.add_dots(levels, digits, *sum);
-                }
+                let sums = [lanes.ints(&x[c].offsets), zero, zero];
                 // At most 8 · 15 · 2²³.
-                let dot = bytes.join(bytes.join(sums[2], sums[1]), sums[0]);
+                let dot = bytes.add_digits(levels, &x[c].digits, sums);
                 let scales = lanes.mul(scales, lanes.splat(x[c].step));
                 totals[r][c] = lanes.fma(scales, lanes.floats(dot), totals[r][c]);
             }

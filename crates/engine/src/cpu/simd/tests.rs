@@ -400,8 +400,16 @@ fn for_levels(test: impl Fn(Level)) {
     [Plain, Avx2, AvxVnni, Avx512, Avx512Vnni].into_iter().for_each(test);
 }
 
+#[cfg(target_arch = "aarch64")]
+use super::neon::{Level, run as run_at};
+
+#[cfg(target_arch = "aarch64")]
+fn for_levels(test: impl Fn(Level)) {
+    [Level::Plain, Level::Neon, Level::NeonDot].into_iter().for_each(test);
+}
+
 /// The levels of other targets.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[derive(Debug, Clone, Copy)]
 enum Level {
     Plain,
@@ -409,12 +417,12 @@ enum Level {
     Best,
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn for_levels(test: impl Fn(Level)) {
     [Level::Plain, Level::Best].into_iter().for_each(test);
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn run_at<K: super::Kernel>(level: Level, kernel: K) -> K::Output {
     match level {
         Level::Plain => kernel.run(super::lanes::Plain),

@@ -8,8 +8,11 @@ use crate::cpu::simd::{bytes::ByteLanes, nibble_bytes::NibbleBytes};
 impl<const VNNI: bool> ByteLanes for Avx2<VNNI> {
     type Levels = __m256i;
     type Scales = __m256i;
+    /// Pairs of equal words.
+    type UnitScales = [i32; 8];
     type HalfScales = __m256i;
-    type Sums = __m256i;
+    /// Of each digit. A lane of a unit has at most 63 · 2⁷ · 2⁷ · 4, of which eight fit; before scaling at most 63 · 2⁷ · 2, which fits 16 bits.
+    type Sums = [__m256i; 3];
     type Floats = __m256;
 
     #[inline(always)]
@@ -28,7 +31,7 @@ impl<const VNNI: bool> ByteLanes for Avx2<VNNI> {
 
     #[inline(always)]
     fn zero_sums(self) -> Self::Sums {
-        unsafe { _mm256_setzero_si256() }
+        [unsafe { _mm256_setzero_si256() }; 3]
     }
 
     #[inline(always)]
@@ -37,8 +40,13 @@ impl<const VNNI: bool> ByteLanes for Avx2<VNNI> {
     }
 
     #[inline(always)]
-    fn unit_scale(self, pair: i32) -> Self::Scales {
-        unsafe { _mm256_set1_epi32(pair) }
+    fn unit_scales(self, pairs: &[i32; 8]) -> Self::UnitScales {
+        *pairs
+    }
+
+    #[inline(always)]
+    fn unit_scale(self, scales: &Self::UnitScales, unit: usize) -> Self::Scales {
+        unsafe { _mm256_set1_epi32(scales[unit]) }
     }
 
     /// Words: those of first halves, then those of second ones.
@@ -61,15 +69,18 @@ impl<const VNNI: bool> ByteLanes for Avx2<VNNI> {
     fn add_products(
         self,
         levels: Self::Levels,
-        digits: &[i8; 32],
+        digits: [&[i8; 32]; 3],
         scales: Self::Scales,
-        sums: Self::Sums,
+        mut sums: Self::Sums,
     ) -> Self::Sums {
-        unsafe { add_products::<VNNI>(levels, digits, scales, sums) }
+        for (sums, digits) in sums.iter_mut().zip(digits) {
+            *sums = unsafe { add_products::<VNNI>(levels, digits, scales, *sums) };
+        }
+        sums
     }
 
     #[inline(always)]
-    fn add_block(self, sums: [Self::Sums; 3], factor: f32, total: Self::Floats) -> Self::Floats {
+    fn add_block(self, sums: Self::Sums, factor: f32, total: Self::Floats) -> Self::Floats {
         unsafe {
             let [low, middle, high] = sums;
             let (low, middle) = (_mm256_cvtepi32_ps(low), _mm256_cvtepi32_ps(middle));
@@ -178,7 +189,7 @@ fn add_dots_of_bytes<const VNNI: bool>(
     sums
 }
 
-/// [`ByteLanes::add_products`]. The assembly is empty: LLVM would unpack all levels of a block before it multiplies the first, and keep them in
+/// [`ByteLanes::add_products`] of a digit. The assembly is empty: LLVM would unpack all levels of a block before it multiplies the first, and keep them in
 /// memory.
 #[target_feature(enable = "avx2")]
 #[inline]
