@@ -4,14 +4,15 @@
 //! written as arrays that are cast to vectors. [`DotProducts`] exists only inside of `run_dot`, which is called only after detection of its feature.
 #![expect(unsafe_code, reason = "intrinsics of features that the target has or that are detected")]
 
-use std::arch::{aarch64::*, is_aarch64_feature_detected};
+use std::arch::{aarch64::*, asm, is_aarch64_feature_detected};
 
 use bytemuck::cast;
 
 use super::{
     Kernel,
     bytes::{ByteLanes, NoBytes},
-    lanes::{Lanes, Plain, Tile, WIDTH},
+    formats::at,
+    lanes::{Lanes, Tile, WIDTH},
     nibble_bytes::NibbleBytes,
 };
 
@@ -37,7 +38,7 @@ impl Level {
 pub(super) fn run<K: Kernel>(most: Level, kernel: K) -> K::Output {
     match most {
         #[cfg(test)]
-        Level::Plain => kernel.run(Plain),
+        Level::Plain => kernel.run(super::lanes::Plain),
         // SAFETY: the feature is detected.
         Level::NeonDot if is_aarch64_feature_detected!("dotprod") => unsafe { run_dot(kernel) },
         Level::Neon | Level::NeonDot => kernel.run(Neon::<NoBytes>(None)),
@@ -88,6 +89,12 @@ fn floats_of([a, b]: [int16x8_t; 2]) -> [float32x4_t; 4] {
     }
 }
 
+/// Four F16, the first in the lowest bits.
+#[inline(always)]
+fn four_halves(bits: u64) -> float16x4_t {
+    unsafe { vreinterpret_f16_u64(vcreate_u64(bits)) }
+}
+
 /// Sixteen unsigned words, widened to 32 bits.
 #[inline(always)]
 fn wide_words(bytes: &[u8; 2 * WIDTH]) -> [uint32x4_t; 4] {
@@ -100,6 +107,24 @@ fn wide_words(bytes: &[u8; 2 * WIDTH]) -> [uint32x4_t; 4] {
             vmovl_high_u16(b),
         ]
     }
+}
+
+/// Adds the products of eight words, of two in each lane. Not by intrinsics: LLVM would widen words before they are scaled, and multiply 32 bits;
+/// or it would shorten the chain of sums, with products of a whole block in memory.
+#[inline(always)]
+fn add_products(mut sums: int32x4_t, a: int16x8_t, b: int16x8_t) -> int32x4_t {
+    // Registers in, registers out.
+    unsafe {
+        asm!(
+            "smlal {sums:v}.4s, {a:v}.4h, {b:v}.4h",
+            "smlal2 {sums:v}.4s, {a:v}.8h, {b:v}.8h",
+            sums = inout(vreg) sums,
+            a = in(vreg) a,
+            b = in(vreg) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    sums
 }
 
 /// Applies a function to each vector.
@@ -180,20 +205,7 @@ impl<B: ByteLanes + NibbleBytes<[int32x4_t; 4]>> Lanes for Neon<B> {
 
     #[inline(always)]
     fn halves(self, bytes: &[u8; 2 * WIDTH]) -> Self::Floats {
-        unsafe {
-            // As `Plain::half`, four at a time: vectors of f16 are not stable.
-            let two_to_112 = vdupq_n_f32(f32::from_bits((127 + 112) << 23));
-            each(wide_words(bytes), |half| {
-                let bits = vshlq_n_u32::<13>(vandq_u32(half, vdupq_n_u32(0x7FFF)));
-                let exponent = vandq_u32(half, vdupq_n_u32(0x7C00));
-                let infinite = vceqq_u32(exponent, vdupq_n_u32(0x7C00));
-                let special = vandq_u32(infinite, vdupq_n_u32(0x7F80_0000));
-                let sign = vshlq_n_u32::<16>(vandq_u32(half, vdupq_n_u32(0x8000)));
-                let magnitude = vmulq_f32(vreinterpretq_f32_u32(bits), two_to_112);
-                let bits = vorrq_u32(vreinterpretq_u32_f32(magnitude), special);
-                vreinterpretq_f32_u32(vorrq_u32(bits, sign))
-            })
-        }
+        each(cast::<_, [u64; 4]>(*bytes), |bits| unsafe { vcvt_f32_f16(four_halves(bits)) })
     }
 
     #[inline(always)]
@@ -203,7 +215,37 @@ impl<B: ByteLanes + NibbleBytes<[int32x4_t; 4]>> Lanes for Neon<B> {
 
     #[inline(always)]
     fn half(self, bytes: [u8; 2]) -> f32 {
-        Plain.half(bytes)
+        let halves = four_halves(u16::from_le_bytes(bytes).into());
+        unsafe { vgetq_lane_f32::<0>(vcvt_f32_f16(halves)) }
+    }
+
+    #[inline(always)]
+    fn two_halves(self, bytes: [u8; 4]) -> [f32; 2] {
+        let halves = four_halves(u32::from_le_bytes(bytes).into());
+        let floats = unsafe { vcvt_f32_f16(halves) };
+        unsafe { [vgetq_lane_f32::<0>(floats), vgetq_lane_f32::<1>(floats)] }
+    }
+
+    #[inline(always)]
+    fn strided_halves(self, blocks: &[u8], bytes: usize) -> [f32; 8] {
+        let half = |block: usize| u16::from_le_bytes(*at(blocks, block * bytes));
+        let halves: [[u16; 4]; 2] =
+            [[half(0), half(1), half(2), half(3)], [half(4), half(5), half(6), half(7)]];
+        cast(halves.map(|halves| unsafe { vcvt_f32_f16(four_halves(cast(halves))) }))
+    }
+
+    #[inline(always)]
+    fn halves_of_four_blocks(self, blocks: &[u8; 72]) -> Self::Floats {
+        let half = |block: usize| u16::from_le_bytes(*at(blocks, 18 * block));
+        unsafe {
+            let halves = vcvt_f32_f16(four_halves(cast([half(0), half(1), half(2), half(3)])));
+            [
+                vdupq_laneq_f32::<0>(halves),
+                vdupq_laneq_f32::<1>(halves),
+                vdupq_laneq_f32::<2>(halves),
+                vdupq_laneq_f32::<3>(halves),
+            ]
+        }
     }
 
     #[inline(always)]
@@ -304,6 +346,14 @@ impl<B: ByteLanes + NibbleBytes<[int32x4_t; 4]>> Lanes for Neon<B> {
     }
 
     #[inline(always)]
+    fn pairs(self, bytes: u64) -> [i32; 8] {
+        unsafe {
+            let words = vmovl_u8(vcreate_u8(bytes));
+            cast([vzip1q_u16(words, words), vzip2q_u16(words, words)])
+        }
+    }
+
+    #[inline(always)]
     fn scale_words(self, a: Self::Words, scale: i32) -> Self::Words {
         unsafe { each(a, |a| vmulq_n_s16(a, scale as i16)) }
     }
@@ -338,12 +388,7 @@ impl<B: ByteLanes + NibbleBytes<[int32x4_t; 4]>> Lanes for Neon<B> {
 
     #[inline(always)]
     fn dot_words(self, a: Self::Words, b: Self::Words, sums: Self::Ints) -> Self::Ints {
-        unsafe {
-            std::array::from_fn(|i| {
-                let low = vmlal_s16(sums[i], vget_low_s16(a[i]), vget_low_s16(b[i]));
-                vmlal_high_s16(low, a[i], b[i])
-            })
-        }
+        std::array::from_fn(|i| add_products(sums[i], a[i], b[i]))
     }
 
     #[inline(always)]
