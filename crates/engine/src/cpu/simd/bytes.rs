@@ -147,7 +147,15 @@ pub(super) struct ByteDigits {
     /// The sums of their halves.
     halves: [f32; 16],
     /// A power of two; NaN if an activation is infinite or NaN.
-    step: f32,
+    pub(super) step: f32,
+}
+
+impl ByteDigits {
+    /// The digits of a unit.
+    #[inline(always)]
+    pub(super) fn of(&self, unit: usize) -> [&[i8; 32]; 3] {
+        self.digits.each_ref().map(|digits| &digits[unit])
+    }
 }
 
 pub(super) struct SplitBytes<'a>(pub(super) &'a [f32; 256]);
@@ -244,8 +252,7 @@ pub(super) fn dots<L: Lanes, B: ByteLanes, F: IntegerFormat, const R: usize, con
                     _ => bytes.unit_scale(&unit_scales[r], UNIT),
                 };
                 for c in 0..C {
-                    let digits = x[c][index].digits.each_ref().map(|digits| &digits[UNIT]);
-                    sums[r][c] = bytes.add_products(w, digits, scales, sums[r][c]);
+                    sums[r][c] = bytes.add_products(w, x[c][index].of(UNIT), scales, sums[r][c]);
                 }
             }
         });

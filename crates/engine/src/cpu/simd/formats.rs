@@ -12,6 +12,11 @@ pub(super) trait Format {
     const SCALED: bool;
     /// The values of a block, before they are scaled.
     fn values<L: Lanes>(lanes: L, block: &[u8]) -> [L::Floats; 2];
+    /// The same as signed bytes, if the format has a scale.
+    #[inline(always)]
+    fn levels<L: Lanes>(_: L, _: &[u8]) -> Option<L::Bytes> {
+        None
+    }
 }
 
 /// The `N` elements from `from` on; blocks have a constant length, so that the check is compiled away.
@@ -37,6 +42,11 @@ impl Format for Q8_0 {
     fn values<L: Lanes>(lanes: L, block: &[u8]) -> [L::Floats; 2] {
         [lanes.signed(at(block, 2)), lanes.signed(at(block, 18))]
     }
+
+    #[inline(always)]
+    fn levels<L: Lanes>(lanes: L, block: &[u8]) -> Option<L::Bytes> {
+        Some(lanes.bytes(at(block, 2)))
+    }
 }
 
 #[derive(Debug)]
@@ -51,6 +61,11 @@ impl Format for Q4_0 {
         let nibbles = at(block, 2);
         [lanes.nibbles(nibbles, false, 8), lanes.nibbles(nibbles, true, 8)]
     }
+
+    #[inline(always)]
+    fn levels<L: Lanes>(lanes: L, block: &[u8]) -> Option<L::Bytes> {
+        Some(lanes.minus(lanes.split_nibbles(at(block, 2)), 8))
+    }
 }
 
 #[derive(Debug)]
@@ -62,10 +77,20 @@ impl Format for Q5_0 {
 
     #[inline(always)]
     fn values<L: Lanes>(lanes: L, block: &[u8]) -> [L::Floats; 2] {
-        // 0 where the fifth bit is set, else -16: what is missing to the level less 16.
-        let missing = lanes.minus(lanes.negate(lanes.bytes(&[248; 32]), word(block, 2)), 8);
-        lanes.widen(lanes.plus(lanes.split_nibbles(at(block, 6)), missing))
+        lanes.widen(q5_0_levels(lanes, block))
     }
+
+    #[inline(always)]
+    fn levels<L: Lanes>(lanes: L, block: &[u8]) -> Option<L::Bytes> {
+        Some(q5_0_levels(lanes, block))
+    }
+}
+
+#[inline(always)]
+fn q5_0_levels<L: Lanes>(lanes: L, block: &[u8]) -> L::Bytes {
+    // 0 where the fifth bit is set, else -16: what is missing to the level less 16.
+    let missing = lanes.minus(lanes.negate(lanes.bytes(&[248; 32]), word(block, 2)), 8);
+    lanes.plus(lanes.split_nibbles(at(block, 6)), missing)
 }
 
 #[derive(Debug)]
@@ -77,8 +102,18 @@ impl Format for Iq4Nl {
 
     #[inline(always)]
     fn values<L: Lanes>(lanes: L, block: &[u8]) -> [L::Floats; 2] {
-        lanes.widen(lanes.look_up(&iq4_nl::LEVELS, lanes.split_nibbles(at(block, 2))))
+        lanes.widen(iq4_nl_levels(lanes, block))
     }
+
+    #[inline(always)]
+    fn levels<L: Lanes>(lanes: L, block: &[u8]) -> Option<L::Bytes> {
+        Some(iq4_nl_levels(lanes, block))
+    }
+}
+
+#[inline(always)]
+fn iq4_nl_levels<L: Lanes>(lanes: L, block: &[u8]) -> L::Bytes {
+    lanes.look_up(&iq4_nl::LEVELS, lanes.split_nibbles(at(block, 2)))
 }
 
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Dot products of a weight's row with a few columns: which kernel multiplies a format, and how many rows and columns at a time. Formats with
 //! blocks of 256 weights are multiplied in integers (`integer.rs`), Q4_0 in `nibbles.rs`; this file has the kernel of the others, with blocks of 32
-//! or none: f32 arithmetic on the levels, scales applied per unit.
+//! or none: f32 arithmetic on the levels, scales applied per unit (in bytes on some levels, see `unit_bytes.rs`).
 
 use std::marker::PhantomData;
 
@@ -8,17 +8,19 @@ use rullama_gguf::{DType, quant::dequantize};
 
 use super::{
     Kernel,
+    bytes::ByteDigits,
     formats::{Format, at, with_format},
     integer::{Fixed, IntegerDots, Prepare},
     integer_format::{IntegerFormat, with_integer_format},
     lanes::{Lanes, Tile},
     nibbles::{self, NibbleColumn, NibbleDots, PrepareNibbles},
     run,
+    unit_bytes::{self, PrepareUnits},
     vector::{dot, halves},
 };
 
 /// Units that are multiplied in one step.
-const STEP_UNITS: usize = 8;
+pub(super) const STEP_UNITS: usize = 8;
 
 /// A column in the form that a weight's format needs.
 #[derive(Debug)]
@@ -28,6 +30,8 @@ pub(crate) struct Column<'a> {
     pub(super) fixed: Fixed,
     /// For Q4_0.
     pub(super) nibbles: NibbleColumn,
+    /// For formats with units and scales, on levels that multiply them in bytes.
+    pub(super) units: Vec<ByteDigits>,
 }
 
 impl<'a> Column<'a> {
@@ -38,7 +42,10 @@ impl<'a> Column<'a> {
         }, Fixed::default());
         let has_groups = has_groups(dtype, x.len());
         let nibbles = if has_groups { run(PrepareNibbles(x)) } else { NibbleColumn::default() };
-        Self { x, fixed, nibbles }
+        let units = with_format!(dtype, F => {
+            if F::SCALED && !has_groups { run(PrepareUnits(x)) } else { Vec::new() }
+        }, Vec::new());
+        Self { x, fixed, nibbles, units }
     }
 }
 
@@ -203,11 +210,19 @@ impl<F: Format> Dots for UnitDots<F> {
     const SEVERAL_ROWS: bool = true;
 
     #[inline(always)]
+    fn two_rows<L: Lanes>(lanes: L) -> bool {
+        F::SCALED && lanes.unit_bytes().is_some()
+    }
+
+    #[inline(always)]
     fn dots<L: Lanes, const R: usize, const C: usize>(
         lanes: L,
         rows: &[&[u8]; R],
         columns: &[Column<'_>; C],
     ) -> [[f32; C]; R] {
+        if let (true, Some(bytes)) = (F::SCALED, lanes.unit_bytes()) {
+            return unit_bytes::dots::<L, F, R, C>(lanes, bytes, rows, columns);
+        }
         let mut sums = [[[lanes.splat(0.0); 2]; C]; R];
         let mut x: [&[[f32; 32]]; C] = [&[]; C];
         for (x, column) in x.iter_mut().zip(columns) {

@@ -4,6 +4,7 @@ use super::{
     bytes::{ByteLanes, NoBytes},
     formats::at,
     nibble_bytes::NibbleBytes,
+    unit_bytes::UnitBytes,
 };
 
 /// Floats of one vector.
@@ -37,6 +38,8 @@ pub(crate) trait Lanes: Copy {
     type ByBytes: ByteLanes;
     /// Dot products of bytes.
     type NibbleBytes: NibbleBytes<Self::Ints>;
+    /// Products of signed bytes.
+    type UnitBytes: UnitBytes<Self::Bytes>;
     /// The sums that there are registers for.
     const TILE: Tile;
     /// The level's kernels in bytes, if they take fewer instructions than those in words.
@@ -47,6 +50,12 @@ pub(crate) trait Lanes: Copy {
     /// The level's dot products of bytes, if they take fewer instructions than floats.
     #[inline(always)]
     fn nibble_bytes(self) -> Option<Self::NibbleBytes> {
+        None
+    }
+
+    /// The level's kernels in signed bytes, if they take fewer instructions than floats.
+    #[inline(always)]
+    fn unit_bytes(self) -> Option<Self::UnitBytes> {
         None
     }
 
@@ -255,6 +264,7 @@ impl Lanes for Plain {
     type Ints = [i32; WIDTH];
     type ByBytes = NoBytes;
     type NibbleBytes = NoBytes;
+    type UnitBytes = NoBytes;
     const TILE: Tile = Tile::Medium;
 
     #[inline(always)]

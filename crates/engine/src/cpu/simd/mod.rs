@@ -21,6 +21,7 @@ mod nibble_bytes;
 mod nibbles;
 #[cfg(any(test, not(target_arch = "wasm32")))]
 mod ternary;
+mod unit_bytes;
 mod vector;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod wasm;

@@ -10,10 +10,11 @@ use bytemuck::cast;
 
 use super::{
     Kernel,
-    bytes::{ByteLanes, NoBytes},
+    bytes::NoBytes,
     formats::at,
     lanes::{Lanes, Tile, WIDTH},
     nibble_bytes::NibbleBytes,
+    unit_bytes::UnitBytes,
 };
 
 mod dot_products;
@@ -139,13 +140,14 @@ fn zip<T: Copy, U: Copy, const N: usize>(a: [T; N], b: [T; N], f: impl Fn(T, T) 
     std::array::from_fn(|i| f(a[i], b[i]))
 }
 
-impl<B: ByteLanes + NibbleBytes<[int32x4_t; 4]>> Lanes for Neon<B> {
+impl<B: NibbleBytes<[int32x4_t; 4]> + UnitBytes<[uint8x16_t; 2]>> Lanes for Neon<B> {
     type Floats = [float32x4_t; 4];
     type Bytes = [uint8x16_t; 2];
     type Words = [int16x8_t; 4];
     type Ints = [int32x4_t; 4];
     type ByBytes = B;
     type NibbleBytes = B;
+    type UnitBytes = B;
     const TILE: Tile = Tile::Medium;
 
     #[inline(always)]
@@ -155,6 +157,11 @@ impl<B: ByteLanes + NibbleBytes<[int32x4_t; 4]>> Lanes for Neon<B> {
 
     #[inline(always)]
     fn nibble_bytes(self) -> Option<B> {
+        self.0
+    }
+
+    #[inline(always)]
+    fn unit_bytes(self) -> Option<B> {
         self.0
     }
 

@@ -63,6 +63,7 @@ impl Lanes for Simd128 {
     type Ints = [v128; 4];
     type ByBytes = NoBytes;
     type NibbleBytes = NoBytes;
+    type UnitBytes = NoBytes;
     const TILE: Tile = Tile::Small;
 
     #[inline(always)]

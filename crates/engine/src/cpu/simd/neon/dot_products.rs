@@ -1,14 +1,15 @@
 //! Kernels in bytes with `sdot`, which adds four products of signed bytes to each lane of 32 bits. See `neon.rs` for why this is sound.
 //!
 //! The digits of an activation are joined before a sum is scaled: the sum of the highest digit's products, times 2⁸, is what those of the next
-//! digit are added to. That takes a shift per digit and one conversion, where sums of each digit take a product with the scale each.
+//! digit are added to. That takes a shift per digit and one conversion, where sums of each digit would take a product with the scale each, and a
+//! sum to start from.
 
 use std::arch::{aarch64::*, asm};
 
 use bytemuck::{cast, cast_ref};
 
 use super::DotProducts;
-use crate::cpu::simd::{bytes::ByteLanes, nibble_bytes::NibbleBytes};
+use crate::cpu::simd::{bytes::ByteLanes, nibble_bytes::NibbleBytes, unit_bytes::UnitBytes};
 
 /// What the products of a unit are multiplied with.
 #[derive(Debug, Clone, Copy)]
@@ -198,6 +199,31 @@ impl NibbleBytes<[int32x4_t; 4]> for DotProducts {
     }
 }
 
+impl UnitBytes<[uint8x16_t; 2]> for DotProducts {
+    /// A lane's sum of eight products of 2⁷ and two digits is at most 8 · 2⁷ · 2¹⁵. With three digits, 2³³ would not fit: the lowest one's sum is
+    /// converted alone.
+    #[inline(always)]
+    fn add_unit(
+        self,
+        levels: [uint8x16_t; 2],
+        digits: [&[i8; 32]; 3],
+        scale: f32,
+        sums: Self::Sums,
+    ) -> Self::Sums {
+        let digits = digits.map(|digits| *cast_ref::<_, [int8x16_t; 2]>(digits));
+        unsafe {
+            let add_products = |digit: usize, sum| {
+                sdot(sdot(sum, levels[0], digits[digit][0]), levels[1], digits[digit][1])
+            };
+            let zero = vdupq_n_s32(0);
+            let high = add_products(1, vshlq_n_s32::<8>(add_products(2, zero)));
+            let low = vcvtq_f32_s32(add_products(0, zero));
+            let both = vfmaq_n_f32(low, vcvtq_f32_s32(high), 256.0);
+            vfmaq_n_f32(sums, both, scale)
+        }
+    }
+}
+
 /// Signed bytes as floats.
 #[inline(always)]
 fn signed_floats(bytes: &[u8; 16]) -> [float32x4_t; 4] {
@@ -222,7 +248,7 @@ fn joined(add_products: impl Fn(usize, int32x4_t) -> int32x4_t) -> float32x4_t {
     }
 }
 
-/// Adds the sums of four products each of levels below 128 and digits. The intrinsic is not stable yet.
+/// Adds the sums of four products each of signed bytes: levels, which may be unsigned below 128, and digits. The intrinsic is not stable yet.
 #[target_feature(enable = "dotprod")]
 #[inline]
 fn sdot(mut sums: int32x4_t, levels: uint8x16_t, digits: int8x16_t) -> int32x4_t {

@@ -2,7 +2,7 @@
 
 use std::arch::{asm, x86_64::*};
 
-use super::{Avx2, Lanes, Tile, WIDTH, at, four_halves, sum_8, two_blocks};
+use super::{Avx2, Lanes, NoBytes, Tile, WIDTH, at, four_halves, sum_8, two_blocks};
 
 impl<const VNNI: bool> Avx2<VNNI> {
     /// Eight signed or unsigned bytes, widened by the caller, as floats.
@@ -36,6 +36,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     type Ints = [__m256i; 2];
     type ByBytes = Self;
     type NibbleBytes = Self;
+    type UnitBytes = NoBytes;
     const TILE: Tile = Tile::Medium;
 
     #[inline(always)]

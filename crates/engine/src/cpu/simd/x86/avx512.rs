@@ -10,6 +10,7 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     type Ints = __m512i;
     type ByBytes = NoBytes;
     type NibbleBytes = Self;
+    type UnitBytes = NoBytes;
     const TILE: Tile = Tile::Large;
 
     #[inline(always)]
