@@ -41,19 +41,23 @@ fn arm() -> Result<()> {
         say(&format!("ARM is not tested here: install {}", packages.join(" ")));
         return Ok(());
     }
-    let variables = [
-        ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc".to_owned()),
-        (
-            "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER",
-            "qemu-aarch64 -L /usr/aarch64-linux-gnu".to_owned(),
-        ),
-    ];
+    let with_processor = |name: &str| {
+        [
+            ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc".to_owned()),
+            (
+                "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER",
+                format!("qemu-aarch64 -cpu {name} -L /usr/aarch64-linux-gnu"),
+            ),
+        ]
+    };
     let names: Vec<&str> = WITHOUT_GPU.iter().flat_map(|name| ["-p", name]).collect();
     let args = [&["test", "--target", ARM, "--lib", "--tests"], names.as_slice()].concat();
-    sh_with(&root(), &variables, "cargo", &args)?;
-    // The CPU's kernels on NEON. The rest of the engine's tests opens devices.
+    sh_with(&root(), &with_processor("max"), "cargo", &args)?;
+    // The CPU's kernels on NEON, with dot products of bytes and without. The rest of the engine's tests opens devices.
     let kernels = ["test", "--target", ARM, "--lib", "-p", "rullama-engine", "--", "cpu::"];
-    sh_with(&root(), &variables, "cargo", &kernels)
+    ["max", "cortex-a53"]
+        .into_iter()
+        .try_for_each(|name| sh_with(&root(), &with_processor(name), "cargo", &kernels))
 }
 
 /// Runs the Windows program with the demo model on the CPU, under Wine.

@@ -57,7 +57,7 @@ pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
 /// Runs a kernel on the best level of this processor.
 #[cfg(target_arch = "aarch64")]
 pub(crate) fn run<K: Kernel>(kernel: K) -> K::Output {
-    neon::run(neon::Level::HIGHEST, kernel)
+    neon::run(neon::Level::highest(), kernel)
 }
 
 /// Runs a kernel on the only level of this target.

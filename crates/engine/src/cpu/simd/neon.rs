@@ -32,17 +32,20 @@ pub(super) enum Level {
 }
 
 impl Level {
-    pub(super) const HIGHEST: Self = Self::NeonDot;
+    /// The highest level of this processor.
+    pub(super) fn highest() -> Self {
+        if is_aarch64_feature_detected!("dotprod") { Self::NeonDot } else { Self::Neon }
+    }
 }
 
 /// Runs a kernel on the highest level of this processor, up to one.
 pub(super) fn run<K: Kernel>(most: Level, kernel: K) -> K::Output {
-    match most {
+    match most.min(Level::highest()) {
         #[cfg(test)]
         Level::Plain => kernel.run(super::lanes::Plain),
-        // SAFETY: the feature is detected.
-        Level::NeonDot if is_aarch64_feature_detected!("dotprod") => unsafe { run_dot(kernel) },
-        Level::Neon | Level::NeonDot => kernel.run(Neon::<NoBytes>(None)),
+        Level::Neon => kernel.run(Neon::<NoBytes>(None)),
+        // SAFETY: `Level::highest` has detected the feature.
+        Level::NeonDot => unsafe { run_dot(kernel) },
     }
 }
 

@@ -283,7 +283,7 @@ fn column_at(level: Level, dtype: DType, x: &[f32]) -> Column<'_> {
 
 /// Whether a format has units with scales.
 fn is_scaled(dtype: DType) -> bool {
-    with_format!(dtype, F => { F::SCALED }, false)
+    with_format!(dtype, F => F::SCALED, false)
 }
 
 /// A row times a column, at a level.

@@ -70,20 +70,20 @@ pub(super) fn dots<L: Lanes, F: Format, const R: usize, const C: usize>(
             lanes.prefetch_after(groups[r], distance);
             scales[r] = lanes.strided_halves(groups[r], F::BYTES);
         }
+        let x = columns.map(|column| &column[index]);
         let mut sums = [[bytes.zero_sums(); C]; R];
         for_units!(UNIT => {
             for r in 0..R {
                 let block = &groups[r][UNIT * F::BYTES..][..F::BYTES];
                 let Some(levels) = F::levels(lanes, block) else { continue };
                 for c in 0..C {
-                    let digits = columns[c][index].of(UNIT);
-                    sums[r][c] = bytes.add_unit(levels, digits, scales[r][UNIT], sums[r][c]);
+                    sums[r][c] = bytes.add_unit(levels, x[c].of(UNIT), scales[r][UNIT], sums[r][c]);
                 }
             }
         });
         for r in 0..R {
             for c in 0..C {
-                totals[r][c] = bytes.add_block(sums[r][c], columns[c][index].step, totals[r][c]);
+                totals[r][c] = bytes.add_block(sums[r][c], x[c].step, totals[r][c]);
             }
         }
     }
