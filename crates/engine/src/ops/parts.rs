@@ -178,6 +178,11 @@ pub(crate) fn gate(activation: Activation) -> &'static Part {
 /// GELU, its slope and a tanh that is safe everywhere.
 pub(crate) static GELU: &Part = shared_part!("gelu", "gelu");
 
+/// The sums of tiles in registers.
+pub(crate) fn register_sums() -> &'static Part {
+    shared_part!("register_sums", "sums")
+}
+
 /// GEMM tiles without matrix units, for quantised weights.
 pub(crate) fn tile_scalar() -> &'static Part {
     shared_part!("tile", "scalar")

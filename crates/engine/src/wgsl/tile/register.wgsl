@@ -22,23 +22,7 @@ const DEPTH: u32 = 16u;
 var<workgroup> sh_w: array<array<array<vec4<f32>, ROW_LANES + 1u>, DEPTH>, ROW_VEC4S>;
 var<workgroup> sh_x: array<array<array<vec4<f32>, COLUMN_LANES + 1u>, DEPTH>, COLUMN_VEC4S>;
 
-// A lane's sums: vec4s of four rows, by columns; b are its second four rows.
-var<private> a0: vec4<f32>;
-var<private> a1: vec4<f32>;
-var<private> a2: vec4<f32>;
-var<private> a3: vec4<f32>;
-var<private> a4: vec4<f32>;
-var<private> a5: vec4<f32>;
-var<private> a6: vec4<f32>;
-var<private> a7: vec4<f32>;
-var<private> b0: vec4<f32>;
-var<private> b1: vec4<f32>;
-var<private> b2: vec4<f32>;
-var<private> b3: vec4<f32>;
-var<private> b4: vec4<f32>;
-var<private> b5: vec4<f32>;
-var<private> b6: vec4<f32>;
-var<private> b7: vec4<f32>;
+//#use register_sums
 
 // Four of k for each of four columns.
 struct Columns {
@@ -49,10 +33,7 @@ struct Columns {
 }
 
 fn compute_tile(tile: Tile, lane: u32) {
-    // The part of the tile that a lane computes: 32 lanes cover 8 vec4s of rows by 4 of columns, and each 8 of them 4 by 2, which minimises
-    // the distinct values read at a time.
-    let row = lane / 32u % (ROW_LANES / 8u) * 8u + lane % 16u / 2u;
-    let column = lane / 32u / (ROW_LANES / 8u) * 4u + lane % 32u / 16u * 2u + lane % 2u;
+    let place = place_of(lane);
     // What a lane loads: four elements of each of four columns, and as much of the weights.
     let loads_columns = COLUMNS == ROWS || lane_vec4(lane) < COLUMNS / 4u;
     let four = min(lane_vec4(lane), COLUMNS / 4u - 1u);
@@ -76,7 +57,7 @@ fn compute_tile(tile: Tile, lane: u32) {
         if loads_columns {
             columns = load_columns(columns_at, slice, part, 1u);
         }
-        multiply_half(row, column);
+        multiply_slice(place);
         // The next half overwrites this one.
         workgroupBarrier();
         stage_weights(weights, 1u, lane);
@@ -89,20 +70,10 @@ fn compute_tile(tile: Tile, lane: u32) {
         if loads_columns {
             columns = load_columns(columns_at, next, part, 0u);
         }
-        multiply_half(row, column);
+        multiply_slice(place);
         workgroupBarrier();
     }
-    store_column(tile, row, column_of(column, 0u), a0, b0);
-    store_column(tile, row, column_of(column, 1u), a1, b1);
-    store_column(tile, row, column_of(column, 2u), a2, b2);
-    store_column(tile, row, column_of(column, 3u), a3, b3);
-    if COLUMN_VEC4S > 1u {
-        let second = column + COLUMN_LANES;
-        store_column(tile, row, column_of(second, 0u), a4, b4);
-        store_column(tile, row, column_of(second, 1u), a5, b5);
-        store_column(tile, row, column_of(second, 2u), a6, b6);
-        store_column(tile, row, column_of(second, 3u), a7, b7);
-    }
+    store_sums(tile, place);
 }
 
 // The vec4 of rows or columns that a lane loads, and which four of a half's k: eight adjacent lanes hit different memory banks.
@@ -112,11 +83,6 @@ fn lane_vec4(lane: u32) -> u32 {
 
 fn lane_part(lane: u32) -> u32 {
     return lane / 8u % 2u * 2u + lane % 2u;
-}
-
-// Column i of four.
-fn column_of(four: u32, i: u32) -> u32 {
-    return four * 4u + i;
 }
 
 fn load_columns(at: vec4<u32>, slice: u32, part: u32, half: u32) -> Columns {
@@ -133,68 +99,4 @@ fn stage_columns(c: Columns, four: u32, part: u32) {
     sh_x[q][part * 4u + 1u][l] = vec4(c.x0.y, c.x1.y, c.x2.y, c.x3.y);
     sh_x[q][part * 4u + 2u][l] = vec4(c.x0.z, c.x1.z, c.x2.z, c.x3.z);
     sh_x[q][part * 4u + 3u][l] = vec4(c.x0.w, c.x1.w, c.x2.w, c.x3.w);
-}
-
-// Unrolled by hand, because not every compiler unrolls a loop.
-fn multiply_half(row: u32, column: u32) {
-    multiply(0u, row, column);
-    multiply(1u, row, column);
-    multiply(2u, row, column);
-    multiply(3u, row, column);
-    multiply(4u, row, column);
-    multiply(5u, row, column);
-    multiply(6u, row, column);
-    multiply(7u, row, column);
-    multiply(8u, row, column);
-    multiply(9u, row, column);
-    multiply(10u, row, column);
-    multiply(11u, row, column);
-    multiply(12u, row, column);
-    multiply(13u, row, column);
-    multiply(14u, row, column);
-    multiply(15u, row, column);
-}
-
-// Accumulates the products of one k. A lane without second vec4s reads its first ones again, which costs nothing.
-fn multiply(k: u32, row: u32, column: u32) {
-    let w0 = sh_w[0][k][row];
-    let w1 = sh_w[ROW_VEC4S - 1u][k][row];
-    let x0 = sh_x[0][k][column];
-    let x1 = sh_x[COLUMN_VEC4S - 1u][k][column];
-    a0 = fma(vec4(x0.x), w0, a0);
-    a1 = fma(vec4(x0.y), w0, a1);
-    a2 = fma(vec4(x0.z), w0, a2);
-    a3 = fma(vec4(x0.w), w0, a3);
-    if ROW_VEC4S > 1u {
-        b0 = fma(vec4(x0.x), w1, b0);
-        b1 = fma(vec4(x0.y), w1, b1);
-        b2 = fma(vec4(x0.z), w1, b2);
-        b3 = fma(vec4(x0.w), w1, b3);
-    }
-    if COLUMN_VEC4S > 1u {
-        a4 = fma(vec4(x1.x), w0, a4);
-        a5 = fma(vec4(x1.y), w0, a5);
-        a6 = fma(vec4(x1.z), w0, a6);
-        a7 = fma(vec4(x1.w), w0, a7);
-        if ROW_VEC4S > 1u {
-            b4 = fma(vec4(x1.x), w1, b4);
-            b5 = fma(vec4(x1.y), w1, b5);
-            b6 = fma(vec4(x1.z), w1, b6);
-            b7 = fma(vec4(x1.w), w1, b7);
-        }
-    }
-}
-
-fn store_column(tile: Tile, row: u32, column: u32, first: vec4<f32>, second: vec4<f32>) {
-    store_four(tile, row, column, first);
-    if ROW_VEC4S > 1u {
-        store_four(tile, row + ROW_LANES, column, second);
-    }
-}
-
-fn store_four(tile: Tile, four: u32, column: u32, sums: vec4<f32>) {
-    store(tile, row_of(four, 0u), column, sums.x);
-    store(tile, row_of(four, 1u), column, sums.y);
-    store(tile, row_of(four, 2u), column, sums.z);
-    store(tile, row_of(four, 3u), column, sums.w);
 }

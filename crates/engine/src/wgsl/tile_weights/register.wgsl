@@ -1,5 +1,5 @@
 // Rows of the weight are rows of a register tile: a slice is one unit of each. A lane loads the same groups of four rows and transposes
-// them. The kernel defines the first unit of a row, row_units_at(tile, row), and the split-K chunk of a tile and their number, split_k(tile).
+// them. The kernel defines the first unit of a row, row_units_at(tile, row).
 //#use columns
 
 // A quarter of a unit is groups 2i and 2i + 1: the first belongs to half 0, the second to half 1.
@@ -20,9 +20,7 @@ struct LoadedWeights {
 
 // The slices of a tile, as a half-open range.
 fn slices(tile: Tile) -> vec2<u32> {
-    let split = split_k(tile);
-    let share = (p.row_units + split.y - 1u) / split.y;
-    return min(vec2(split.x, split.x + 1u) * share, vec2(p.row_units));
+    return vec2(0u, p.row_units);
 }
 
 // Row i of a vec4 of rows. The vec4s of adjacent lanes have adjacent rows, so that lanes store adjacent outputs.

@@ -1,7 +1,4 @@
 // y[c, r] = sum over k of W[r, k] * x[c, k]     GEMM: one workgroup per tile of rows and columns
-// Before parts with arrays that overrides size: naga fails on later ones.
-// Workgroups that share a tile; each writes the sums of its own split-K chunk. Only register tiles are shared.
-override CHUNKS: u32 = 1u;
 //#use weights
 //#use quant
 //#use tile
@@ -32,22 +29,16 @@ struct Tile {
     first_column: u32,
     // First column of the version of x that its rows read: the same for all.
     version_at: u32,
-    chunk: u32,
 }
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tiles = (p.count + COLUMNS - 1u) / COLUMNS;
     // Neighbouring workgroups share weights. Those past the last tile store nothing.
-    let chunk = grid_index(group) % CHUNKS;
-    let index = grid_index(group) / CHUNKS;
+    let index = grid_index(group);
     let row = index / tiles * ROWS;
     let version_at = version_of(p.first_row + row) * ((p.count + 15u) / 16u * 16u);
-    compute_tile(Tile(row, index % tiles * COLUMNS, version_at, chunk), lane);
-}
-
-fn split_k(tile: Tile) -> vec2<u32> {
-    return vec2(tile.chunk, CHUNKS);
+    compute_tile(Tile(row, index % tiles * COLUMNS, version_at), lane);
 }
 
 // Rows and columns past the last one read the last one and are not stored.
@@ -63,6 +54,6 @@ fn store(tile: Tile, row: u32, column: u32, sum: f32) {
     let r = tile.first_row + row;
     let c = tile.first_column + column;
     if r < p.rows && c < p.count {
-        y[(tile.chunk * p.count + c) * p.all_rows + p.first_row + r] = clamped(p.first_row + r, sum);
+        y[c * p.all_rows + p.first_row + r] = clamped(p.first_row + r, sum);
     }
 }

@@ -38,14 +38,6 @@ pub(super) struct Gemm<'a> {
     pub(super) clamp: ClampRanges,
 }
 
-/// Buffers of a GEMM's dispatch.
-struct Buffers {
-    weights: BufferRef,
-    columns: BufferRef,
-    /// The results, or the sums of each split-K chunk.
-    sums: BufferRef,
-}
-
 impl Gemm<'_> {
     /// The dispatch for a slab, with the columns in buffer `columns`.
     pub(super) fn dispatch(
@@ -55,32 +47,16 @@ impl Gemm<'_> {
         columns: BufferRef,
         call: &GpuCall<'_>,
     ) -> Dispatch {
-        let buffers = Buffers {
-            weights: BufferRef::Slab(self.weight, slab),
-            columns,
-            sums: BufferRef::Output(self.output),
-        };
-        self.multiply((tile, 1), (slabs, slab, &call.input(self.weight).shape), buffers)
-    }
-
-    /// The same, by split-K chunks, with these buffers, for a weight of this shape.
-    fn multiply(
-        &self,
-        (tile, chunks): (Tile, usize),
-        (slabs, slab, weight): (&Slabs, usize, &Shape),
-        Buffers { weights, columns, sums }: Buffers,
-    ) -> Dispatch {
+        let weight = &call.input(self.weight).shape;
         let groups = tile.groups(self.x.rows(), slabs.rows[slab].len());
         let slab_params = SlabParams::new(slabs, slab, weight, self.x.rows());
-        let dispatch = tile
-            .dispatch_slab(&GEMM, self.x.width(), (slabs.dtype, groups))
+        tile.dispatch_slab(&GEMM, self.x.width(), (slabs.dtype, groups))
             .part(SLAB)
             .part(self.clamp.part())
             .params(&Params { slab: slab_params, clamp: self.clamp })
-            .read(weights)
+            .read(BufferRef::Slab(self.weight, slab))
             .read(columns)
-            .write(sums)
-            .grid_over(groups * chunks);
-        if chunks > 1 { dispatch.constant("CHUNKS", chunks as u32) } else { dispatch }
+            .write(BufferRef::Output(self.output))
+            .grid_over(groups)
     }
 }

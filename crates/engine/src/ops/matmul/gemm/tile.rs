@@ -70,6 +70,7 @@ fn without_units(
     match dtype {
         DType::F32 | DType::F16 | DType::BF16 => dispatch
             .part(parts::tile_register())
+            .part(parts::register_sums())
             .part(parts::tile_shape_register(columns))
             .part(parts::tile_weights_register()),
         _ => dispatch

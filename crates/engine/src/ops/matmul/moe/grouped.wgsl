@@ -87,11 +87,6 @@ fn column_at(tile: Tile, column: u32) -> u32 {
     return sh_slots[column] / p.slots_per_column;
 }
 
-// Nothing is shared.
-fn split_k(tile: Tile) -> vec2<u32> {
-    return vec2(0u, 1u);
-}
-
 fn store(tile: Tile, row: u32, column: u32, sum: f32) {
     let r = tile.first_row + row;
     if column < tile.count && r < p.expert_rows && in_slab(tile.expert * p.expert_rows + r) {
