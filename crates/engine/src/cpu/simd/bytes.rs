@@ -141,11 +141,11 @@ impl ByteLanes for NoBytes {
 #[derive(Debug, Clone)]
 #[repr(align(64))]
 pub(super) struct ByteDigits {
-    digits: [[[i8; 32]; 8]; 3],
+    pub(super) digits: [[[i8; 32]; 8]; 3],
     /// The sums of units: what minima are multiplied with.
     units: [f32; 8],
     /// The sums of their halves.
-    halves: [f32; 16],
+    pub(super) halves: [f32; 16],
     /// A power of two; NaN if an activation is infinite or NaN.
     pub(super) step: f32,
 }
@@ -178,12 +178,12 @@ impl Kernel for SplitBytes<'_> {
             let mut sums = [0; 2];
             for (half, x) in halves(lanes, x).into_iter().enumerate() {
                 let fixed = lanes.integers(lanes.mul(x, lanes.splat(power(exponent))));
-                for (i, fixed) in fixed.into_iter().enumerate() {
-                    for (digits, digit) in out.digits.iter_mut().zip(byte_digits(fixed)) {
-                        digits[unit][16 * half + i] = digit;
-                    }
-                    sums[half] += fixed;
+                // A digit at a time, which compilers turn into vectors.
+                for (d, digits) in out.digits.iter_mut().enumerate() {
+                    let digits = digits[unit][16 * half..].iter_mut();
+                    digits.zip(fixed).for_each(|(digit, fixed)| *digit = byte_digits(fixed)[d]);
                 }
+                sums[half] = fixed.iter().sum();
                 out.halves[2 * unit + half] = sums[half] as f32 * out.step;
             }
             out.units[unit] = (sums[0] + sums[1]) as f32 * out.step;

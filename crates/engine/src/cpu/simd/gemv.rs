@@ -38,7 +38,7 @@ impl<'a> Column<'a> {
     /// Prepares a column for weights of a format.
     pub(crate) fn new(dtype: DType, x: &'a [f32]) -> Self {
         let fixed = with_integer_format!(dtype, F => {
-            run(Prepare { x, in_bytes: F::BYTE_LEVELS.is_some() })
+            run(Prepare { x, byte_levels: F::BYTE_LEVELS })
         }, Fixed::default());
         let has_groups = has_groups(dtype, x.len());
         let nibbles = if has_groups { run(PrepareNibbles(x)) } else { NibbleColumn::default() };

@@ -1,14 +1,16 @@
 //! Dot products in integers of rows with blocks of 256 weights: `level · scale` is an integer of 16 bits, and an activation is two of them,
-//! which together hold the bits of its float (three bytes on levels with kernels in bytes, see `bytes.rs`). A block is added up without rounding.
+//! which together hold the bits of its float (three bytes on levels with kernels in bytes, see `bytes.rs` and `block_bytes.rs`). A block is added
+//! up without rounding.
 
 use std::marker::PhantomData;
 
 use super::{
     Kernel,
+    block_bytes::{self, BlockDigits, SplitBlock},
     bytes::{self, ByteDigits, SplitBytes},
     formats::at,
     gemv::{Column, Dots, for_units, prefetch_distance},
-    integer_format::{IntegerFormat, IntegerScales},
+    integer_format::{ByteLevels, IntegerFormat, IntegerScales},
     lanes::{Lanes, WIDTH},
     vector::halves,
 };
@@ -29,18 +31,19 @@ pub(super) struct Digits {
     step: f32,
 }
 
-/// A column as fixed-point numbers, in one of two forms.
+/// A column as fixed-point numbers, in one of three forms.
 #[derive(Debug, Default)]
 pub(super) struct Fixed {
     words: Vec<Digits>,
     pub(super) bytes: Vec<ByteDigits>,
+    pub(super) blocks: Vec<BlockDigits>,
 }
 
 /// Prepares a column for a format.
 pub(super) struct Prepare<'a> {
     pub(super) x: &'a [f32],
-    /// Whether the format has kernels in bytes.
-    pub(super) in_bytes: bool,
+    /// The format's levels, if it has kernels in bytes.
+    pub(super) byte_levels: Option<ByteLevels>,
 }
 
 impl Kernel for Prepare<'_> {
@@ -49,7 +52,10 @@ impl Kernel for Prepare<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> Fixed {
         let (blocks, mut fixed) = (self.x.as_chunks().0.iter(), Fixed::default());
-        if self.in_bytes && lanes.by_bytes().is_some() {
+        if let (Some(levels), Some(_)) = (self.byte_levels, lanes.block_bytes()) {
+            fixed.blocks.reserve_exact(blocks.len());
+            blocks.for_each(|block| fixed.blocks.push(SplitBlock(block, levels).run(lanes)));
+        } else if self.byte_levels.is_some() && lanes.by_bytes().is_some() {
             fixed.bytes.reserve_exact(blocks.len());
             blocks.for_each(|block| fixed.bytes.push(SplitBytes(block).run(lanes)));
         } else {
@@ -168,6 +174,9 @@ impl<F: IntegerFormat> Dots for IntegerDots<F> {
     ) -> [[f32; C]; R] {
         if let (Some(levels), Some(by_bytes)) = (F::BYTE_LEVELS, lanes.by_bytes()) {
             return bytes::dots::<L, L::ByBytes, F, R, C>((lanes, by_bytes), levels, rows, columns);
+        }
+        if let (Some(levels), Some(bytes)) = (F::BYTE_LEVELS, lanes.block_bytes()) {
+            return block_bytes::dots::<L, F, R, C>((lanes, bytes), levels, rows, columns);
         }
         let book = F::book();
         let (mut sums, mut minima) = ([[lanes.splat(0.0); C]; R], [[lanes.splat(0.0); C]; R]);

@@ -1,6 +1,7 @@
 //! What the kernels need of a processor: 16 floats and 32 bytes at a time.
 
 use super::{
+    block_bytes::BlockBytes,
     bytes::{ByteLanes, NoBytes},
     formats::at,
     nibble_bytes::NibbleBytes,
@@ -40,6 +41,8 @@ pub(crate) trait Lanes: Copy {
     type NibbleBytes: NibbleBytes<Self::Ints>;
     /// Products of signed bytes.
     type UnitBytes: UnitBytes<Self::Bytes>;
+    /// Products of blocks in bytes.
+    type BlockBytes: BlockBytes<Self::Floats>;
     /// The sums that there are registers for.
     const TILE: Tile;
     /// The level's kernels in bytes, if they take fewer instructions than those in words.
@@ -50,6 +53,12 @@ pub(crate) trait Lanes: Copy {
     /// The level's dot products of bytes, if they take fewer instructions than floats.
     #[inline(always)]
     fn nibble_bytes(self) -> Option<Self::NibbleBytes> {
+        None
+    }
+
+    /// The level's kernels that multiply blocks in bytes, if they take fewer instructions than those in words.
+    #[inline(always)]
+    fn block_bytes(self) -> Option<Self::BlockBytes> {
         None
     }
 
@@ -265,6 +274,7 @@ impl Lanes for Plain {
     type ByBytes = NoBytes;
     type NibbleBytes = NoBytes;
     type UnitBytes = NoBytes;
+    type BlockBytes = NoBytes;
     const TILE: Tile = Tile::Medium;
 
     #[inline(always)]

@@ -2,6 +2,7 @@
 //! the best one is chosen at run time (decision 0016).
 
 mod activation;
+mod block_bytes;
 mod bytes;
 #[cfg(any(test, not(target_arch = "wasm32")))]
 mod code_books;

@@ -151,6 +151,7 @@ impl<B: NibbleBytes<[int32x4_t; 4]> + UnitBytes<[uint8x16_t; 2]>> Lanes for Neon
     type ByBytes = B;
     type NibbleBytes = B;
     type UnitBytes = B;
+    type BlockBytes = NoBytes;
     const TILE: Tile = Tile::Medium;
 
     #[inline(always)]

@@ -276,7 +276,7 @@ fn column_at(level: Level, dtype: DType, x: &[f32]) -> Column<'_> {
         column.units = run_at(level, PrepareUnits(x));
     }
     with_integer_format!(dtype, F => {
-        column.fixed = run_at(level, Prepare { x, in_bytes: F::BYTE_LEVELS.is_some() });
+        column.fixed = run_at(level, Prepare { x, byte_levels: F::BYTE_LEVELS });
     }, {});
     column
 }

@@ -64,6 +64,7 @@ impl Lanes for Simd128 {
     type ByBytes = NoBytes;
     type NibbleBytes = NoBytes;
     type UnitBytes = NoBytes;
+    type BlockBytes = NoBytes;
     const TILE: Tile = Tile::Small;
 
     #[inline(always)]

@@ -239,6 +239,7 @@ macro_rules! bytes_of_256_bits {
 mod avx2;
 mod avx2_bytes;
 mod avx512;
+mod avx512_bytes;
 
 /// The 16 bytes after the F16 of blocks of 18 bytes, of two and of two.
 #[target_feature(enable = "avx2")]

@@ -37,6 +37,7 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
     type ByBytes = Self;
     type NibbleBytes = Self;
     type UnitBytes = NoBytes;
+    type BlockBytes = NoBytes;
     const TILE: Tile = Tile::Medium;
 
     #[inline(always)]

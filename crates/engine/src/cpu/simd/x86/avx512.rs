@@ -11,11 +11,17 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     type ByBytes = NoBytes;
     type NibbleBytes = Self;
     type UnitBytes = NoBytes;
+    type BlockBytes = Self;
     const TILE: Tile = Tile::Large;
 
     #[inline(always)]
     fn nibble_bytes(self) -> Option<Self> {
         Some(self)
+    }
+
+    #[inline(always)]
+    fn block_bytes(self) -> Option<Self> {
+        (!VNNI).then_some(self)
     }
 
     bytes_of_256_bits!();
