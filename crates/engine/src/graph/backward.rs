@@ -60,11 +60,14 @@ impl Gradients {
                 continue;
             }
             let (op, values) = (Rc::clone(&node.op), NodeValues::from(node));
+            let first = graph.nodes().len();
             let flows = op.grad(graph, &values, &dy);
             assert_eq!(flows.len(), values.inputs.len(), "{}: one gradient per input", op.name());
-            for (input, flow) in values.inputs.iter().zip(flows) {
+            for (input, flow) in values.inputs.iter().zip(&flows) {
                 let Some(flow) = flow.filter(|_| leads[input.index()]) else { continue };
+                let once = flows.iter().filter(|other| **other == Some(flow)).count() == 1;
                 let sum = match self.of(*input) {
+                    Some(earlier) if once => graph.add_folded(earlier, flow, first),
                     Some(earlier) => graph.add(earlier, flow),
                     None => flow,
                 };

@@ -5,6 +5,7 @@
 
 mod backward;
 mod cost;
+mod fold;
 mod lifetimes;
 mod op;
 mod origin;

@@ -1,6 +1,6 @@
 //! The trait of operations.
 
-use std::fmt::Debug;
+use std::{fmt::Debug, rc::Rc};
 
 use super::{Graph, Node, Step, Type, Value};
 use crate::{
@@ -45,6 +45,18 @@ pub trait Op: Debug + 'static {
 
     /// The index of the input that is the transposed LoRA up-projection (B) which it adds to its second input, a branch.
     fn branch_lora(&self) -> Option<usize> {
+        None
+    }
+
+    /// Whether it adds one more input, a base of its result's type, to its only result; it has `inputs` inputs without it.
+    fn takes_base(&self, inputs: usize) -> bool {
+        let _ = inputs;
+        false
+    }
+
+    /// The operation without results that adds its only result to one more input, a state, if there is one; it has `inputs` inputs.
+    fn accumulating(&self, inputs: usize) -> Option<Rc<dyn Op>> {
+        let _ = inputs;
         None
     }
 

@@ -30,14 +30,47 @@ pub(crate) fn parts_at(scratch: usize, results: usize, chunks: usize) -> BufferR
     BufferRef::Scratch(scratch, (results * chunks) as u64 * 4)
 }
 
+/// What a matmul adds its sums to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Base {
+    None,
+    /// Another buffer.
+    Added(BufferRef),
+    /// The buffer of the results: a state that accumulates.
+    Own,
+}
+
+impl Base {
+    /// Adds the part and its binding, the last one of the dispatch.
+    pub(crate) fn composed(self, dispatch: Dispatch) -> Dispatch {
+        match self {
+            Self::None => dispatch.part(part!("base", "none")),
+            Self::Added(base) => dispatch.part(part!("base", "added")).read_as("addend", base),
+            Self::Own => dispatch.part(part!("base", "own")),
+        }
+    }
+}
+
 /// Adds the chunks' sums up, the first chunk first.
 pub(crate) fn add_up(parts: BufferRef, results: usize, chunks: usize, to: BufferRef) -> Dispatch {
+    add_up_onto(Base::None, parts, results, chunks, to)
+}
+
+/// The base plus the chunks' sums.
+pub(crate) fn add_up_onto(
+    base: Base,
+    parts: BufferRef,
+    results: usize,
+    chunks: usize,
+    to: BufferRef,
+) -> Dispatch {
     let word = |n: usize| u32::try_from(n).expect("sizes of one value fit 32 bits");
-    Dispatch::new(&ADD_UP)
+    let dispatch = Dispatch::new(&ADD_UP)
         .params(&Params { results: word(results), chunks: word(chunks) })
         .read(parts)
         .write(to)
-        .grid_over(results.div_ceil(LANES))
+        .grid_over(results.div_ceil(LANES));
+    base.composed(dispatch)
 }
 
 #[cfg(test)]

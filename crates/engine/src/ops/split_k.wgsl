@@ -1,4 +1,6 @@
-// y[i] = sum over s of parts[s, i]     one lane per result
+// y[i] = base + sum over s of parts[s, i]     one lane per result
+//#use base
+
 struct Params {
     results: u32,
     chunks: u32,
@@ -18,5 +20,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var s = 0u; s < p.chunks; s++) {
         sum += parts[s * p.results + i];
     }
-    y[i] = sum;
+    y[i] = base(i) + sum;
 }

@@ -195,7 +195,7 @@ fn accumulate_gradients(graph: &mut Graph, gradients: &Gradients, done: &[&(Para
     for (parameter, value) in done {
         let state = graph.state(gradient_of(&parameter.name), parameter.ty.clone());
         if let Some(gradient) = gradients.of(*value) {
-            graph.accumulate(state, gradient);
+            graph.accumulate_last(state, gradient);
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     ops::{
         parts::reduce,
-        split_k::{add_up, chunks, parts_at},
+        split_k::{Base, add_up_onto, chunks, parts_at},
     },
 };
 
@@ -34,9 +34,21 @@ struct Params {
 }
 
 pub(super) fn forward(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let base = match call.inputs() {
+        0..=2 => Base::None,
+        _ => Base::Added(BufferRef::Input(2)),
+    };
+    onto(op, call, base, BufferRef::Output(0))
+}
+
+/// Adds the matmul to its third input, a state.
+pub(super) fn accumulate(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
+    onto(op, call, Base::Own, BufferRef::Input(2))
+}
+
+fn onto(op: &Matmul, call: &GpuCall<'_>, base: Base, output: BufferRef) -> Vec<Dispatch> {
     let strides = op.strides(call.input(0), call.input(1));
-    let based = call.inputs() > 2;
-    let (results, output) = (strides.m * strides.n, BufferRef::Output(0));
+    let results = strides.m * strides.n;
     let (dispatch, shared) = match DenseForm::new(&strides) {
         DenseForm::Dot => {
             let dispatch = Dispatch::new(&DOT).part(reduce(call.facts)).constant("WG", LANES);
@@ -45,23 +57,20 @@ pub(super) fn forward(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
         DenseForm::Tile => {
             let tile = DenseTile::new(&strides);
             let tiles = strides.m.div_ceil(tile.rows) * strides.n.div_ceil(tile.columns);
-            // The base must be added only once.
-            let shared = if based { 1 } else { chunks(tiles, strides.k, LEAST_CHUNK) };
+            let shared = chunks(tiles, strides.k, LEAST_CHUNK);
             (tile.dispatch().grid_over(tiles * shared), shared)
         }
     };
-    let partials = if shared > 1 { parts_at(0, results, shared) } else { output };
+    let is_split = shared > 1;
+    let partials = if is_split { parts_at(0, results, shared) } else { output };
     let dispatch = dispatch
-        .part(match based {
-            true => part!("base", "added"),
-            false => part!("base", "none"),
-        })
         .params(&params(&strides, op.scale, shared))
         .read(BufferRef::Input(0))
         .read(BufferRef::Input(1))
         .write(partials);
-    let matmul = if based { dispatch.read(BufferRef::Input(2)) } else { dispatch };
-    let sum = (shared > 1).then(|| add_up(partials, results, shared, output));
+    // The base must be added only once.
+    let matmul = if is_split { Base::None } else { base }.composed(dispatch);
+    let sum = is_split.then(|| add_up_onto(base, partials, results, shared, output));
     [matmul].into_iter().chain(sum).collect()
 }
 
@@ -99,8 +108,12 @@ impl DenseTile {
     }
 }
 
+/// A size as the kernels' parameters hold it.
+fn word(n: usize) -> u32 {
+    u32::try_from(n).expect("sizes of one value fit 32 bits")
+}
+
 fn params(strides: &Strides, scale: f32, chunks: usize) -> Params {
-    let word = |n: usize| u32::try_from(n).expect("sizes of one value fit 32 bits");
     Params {
         m: word(strides.m),
         n: word(strides.n),

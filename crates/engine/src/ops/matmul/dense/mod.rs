@@ -3,6 +3,8 @@
 pub(crate) mod cases;
 mod gpu;
 
+use std::rc::Rc;
+
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
@@ -53,6 +55,10 @@ impl Graph {
     }
 }
 
+/// Adds a matmul of its first two inputs to its third, a state.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct AccumulateMatmul(Matmul);
+
 /// Sizes of a matmul, and the strides of its operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Strides {
@@ -66,6 +72,24 @@ struct Strides {
 }
 
 impl Matmul {
+    /// The CPU reference: adds the scaled matmul of the first two inputs to `y`.
+    fn add_to(&self, y: &mut [f32], call: &CpuCall<'_>) {
+        let (a, b) = (call.f32(0), call.f32(1));
+        let strides = self.strides(call.input(0), call.input(1));
+        let (a, b) = (&*a, &*b);
+        let row = |(): &mut (), row: usize, y: &mut [f32]| {
+            for (column, y) in y.iter_mut().enumerate() {
+                let terms = (0..strides.k).map(|k| {
+                    a[row * strides.a[0] + k * strides.a[1]]
+                        * b[column * strides.b[0] + k * strides.b[1]]
+                });
+                *y += self.scale * terms.sum::<f32>();
+            }
+        };
+        let operations = (strides.m * strides.n) as u64 * strides.k as u64;
+        for_pieces(y, strides.n, operations, || (), row);
+    }
+
     fn strides(&self, a: &Type, b: &Type) -> Strides {
         let ([ar, ac], [br, bc]) =
             ([a.shape.rows(), a.shape.width()], [b.shape.rows(), b.shape.width()]);
@@ -97,26 +121,24 @@ impl Op for Matmul {
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
-        let (a, b, mut y) = (call.f32(0), call.f32(1), call.out(0));
-        let base = (call.inputs() > 2).then(|| call.f32(2));
-        let strides = self.strides(call.input(0), call.input(1));
-        let (a, b, base) = (&*a, &*b, base.as_deref());
-        let row = |(): &mut (), row: usize, y: &mut [f32]| {
-            for (column, y) in y.iter_mut().enumerate() {
-                let terms = (0..strides.k).map(|k| {
-                    a[row * strides.a[0] + k * strides.a[1]]
-                        * b[column * strides.b[0] + k * strides.b[1]]
-                });
-                let base = base.map_or(0.0, |base| base[row * strides.n + column]);
-                *y = base + self.scale * terms.sum::<f32>();
-            }
-        };
-        let operations = (strides.m * strides.n) as u64 * strides.k as u64;
-        for_pieces(&mut y, strides.n, operations, || (), row);
+        let mut y = call.out(0);
+        match call.inputs() {
+            0..=2 => y.fill(0.0),
+            _ => y.copy_from_slice(&call.f32(2)),
+        }
+        self.add_to(&mut y, call);
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         gpu::forward(self, call)
+    }
+
+    fn takes_base(&self, inputs: usize) -> bool {
+        inputs == 2
+    }
+
+    fn accumulating(&self, inputs: usize) -> Option<Rc<dyn Op>> {
+        (inputs == 2).then(|| Rc::new(AccumulateMatmul(*self)) as Rc<dyn Op>)
     }
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
@@ -142,5 +164,33 @@ impl Op for Matmul {
         };
         let base = node.inputs.get(2).map(|_| Some(dy));
         [da, db].into_iter().chain(base).collect()
+    }
+}
+
+impl Op for AccumulateMatmul {
+    fn name(&self) -> &'static str {
+        "matmul"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let Strides { m, n, .. } = self.0.strides(inputs[0], inputs[1]);
+        assert_eq!(*inputs[2], Type::f32([m, n]), "matmul: state and result must have one type");
+        vec![]
+    }
+
+    fn writes(&self) -> &'static [usize] {
+        &[2]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        self.0.add_to(&mut call.state(2), call);
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        gpu::accumulate(&self.0, call)
+    }
+
+    fn operations(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {
+        self.0.operations(inputs, outputs)
     }
 }

@@ -1,0 +1,3 @@
+fn base(i: u32) -> f32 {
+    return y[i];
+}

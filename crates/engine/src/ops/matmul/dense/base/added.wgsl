@@ -1,5 +1,0 @@
-@group(0) @binding(5) var<storage, read> addend: array<f32>;
-
-fn base(i: u32) -> f32 {
-    return addend[i];
-}
