@@ -1,8 +1,8 @@
-//! Tiles of results, four by four of them per lane, or one workgroup per result if there are few and the sums are long.
+//! Kernels for narrow operands; otherwise tiles of results, four by four of them per lane, or one workgroup per result if there are few and the sums are long.
 
 use bytemuck::NoUninit;
 
-use super::{Matmul, Strides};
+use super::{Matmul, Strides, narrow::NarrowForm};
 use crate::{
     gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     ops::{
@@ -49,6 +49,10 @@ pub(super) fn accumulate(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
 fn onto(op: &Matmul, call: &GpuCall<'_>, base: Base, output: BufferRef) -> Vec<Dispatch> {
     let strides = op.strides(call.input(0), call.input(1));
     let results = strides.m * strides.n;
+    let few = DenseForm::new(&strides) == DenseForm::Dot;
+    if let Some(narrow) = NarrowForm::new(op.form, &strides).filter(|_| !few) {
+        return narrow.dispatches(op.form, &strides, op.scale, (base, output));
+    }
     let (dispatch, shared) = match DenseForm::new(&strides) {
         DenseForm::Dot => {
             let dispatch = Dispatch::new(&DOT).part(reduce(call.facts)).constant("WG", LANES);
@@ -109,7 +113,7 @@ impl DenseTile {
 }
 
 /// A size as the kernels' parameters hold it.
-fn word(n: usize) -> u32 {
+pub(super) fn word(n: usize) -> u32 {
     u32::try_from(n).expect("sizes of one value fit 32 bits")
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod cases;
 mod gpu;
+mod narrow;
 
 use std::rc::Rc;
 
