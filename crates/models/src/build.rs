@@ -131,8 +131,7 @@ impl<'a> Build<'a> {
     /// Matmul with a weight and its LoRA pair, times the weight's scale if the file has one.
     pub(crate) fn linear(&mut self, x: Value, name: &str) -> Value {
         if self.trains() {
-            let y = self.frozen_linear(x, name);
-            return self.with_pair(y, x, name);
+            return self.trained_linear(x, name);
         }
         let factors = self.factors(&[name]);
         self.linear_with(x, name, factors)

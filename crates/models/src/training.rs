@@ -41,6 +41,12 @@ pub(crate) struct Training {
     pub(crate) keys: HashMap<usize, (Value, Value)>,
 }
 
+/// An adapter with its down-projection `z = A x`.
+struct Projected {
+    z: Value,
+    adapter: Adapter,
+}
+
 impl Training {
     pub(crate) fn new(adapters: &[Learned], dropout: f32) -> Self {
         let adapters = adapters.iter().map(|adapted| (adapted.name.clone(), adapted.clone()));
@@ -61,6 +67,7 @@ impl Build<'_> {
         names: &[&str],
     ) -> (Value, Vec<Slice>) {
         let (h, x) = self.rows(stream);
+        let pairs: Vec<_> = names.iter().map(|name| self.lora_down(x, name)).collect();
         let mut raw = Vec::new();
         for group in self.stackable_groups(names) {
             match (group, self.stack(group)) {
@@ -71,22 +78,28 @@ impl Build<'_> {
                 _ => raw.extend(group.iter().map(|name| self.frozen_linear(x, name))),
             }
         }
-        let each = raw.into_iter().zip(names);
+        let each = raw.into_iter().zip(pairs);
         let adapted: Vec<Slice> =
-            each.map(|(raw, name)| self.with_pair(raw, x, name).into()).collect();
+            each.map(|(raw, pair)| self.lora_up(raw, pair).into()).collect();
         (h, adapted)
     }
 
-    /// `base` plus the adapter's output for `x`, if this weight has an adapter.
-    pub(crate) fn with_pair(&mut self, base: Value, x: Value, name: &str) -> Value {
+    /// A matmul of `x` with a weight and its adapter.
+    pub(crate) fn trained_linear(&mut self, x: Value, name: &str) -> Value {
+        let pair = self.lora_down(x, name);
+        let raw = self.frozen_linear(x, name);
+        self.lora_up(raw, pair)
+    }
+
+    /// The down-projection of `x`, if this weight has an adapter. It comes before the weight's own matmul: in the backward pass the
+    /// adapter's gradient of `x` then follows that matmul's and is added to it, and the down-projections of one `x` are adjacent.
+    fn lora_down(&mut self, x: Value, name: &str) -> Option<Projected> {
         let full = self.full(name);
-        let Some(training) = &self.training else { return base };
-        let Some(Learned { rank, scale, .. }) = training.adapters.get(&full).cloned() else {
-            return base;
-        };
+        let training = self.training.as_ref()?;
+        let Learned { rank, scale, .. } = training.adapters.get(&full).cloned()?;
         let dropout = training.dropout;
         let width = |value: Value| self.graph.ty(value).shape.width();
-        let (a, b) = (Type::f32([rank, width(x)]), Type::f32([width(base), rank]));
+        let (a, b) = (Type::f32([rank, width(x)]), Type::f32([self.rows_of(name), rank]));
         let a = self.parameter(format!("{full}.lora_a"), a);
         let b = self.parameter(format!("{full}.lora_b"), b);
         let x = if dropout > 0.0 {
@@ -95,7 +108,15 @@ impl Build<'_> {
         } else {
             x
         };
-        self.graph.lora(base, x, &Adapter { a, b, scale })
+        Some(Projected { z: self.graph.matmul_nt(x, a), adapter: Adapter { a, b, scale } })
+    }
+
+    /// `base` plus the adapter's output, if there is an adapter.
+    fn lora_up(&mut self, base: Value, pair: Option<Projected>) -> Value {
+        match pair {
+            Some(Projected { z, adapter }) => self.graph.lora_up(base, z, &adapter),
+            None => base,
+        }
     }
 
     fn parameter(&mut self, name: String, ty: Type) -> Value {

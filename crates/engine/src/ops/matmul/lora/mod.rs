@@ -34,6 +34,11 @@ impl Graph {
     /// Adds `s · B (A x)` for `x` `[t, in]` to `base` `[t, out]`, the output of the frozen matrix.
     pub fn lora(&mut self, base: Value, x: Value, adapter: &Adapter) -> Value {
         let z = self.matmul_nt(x, adapter.a);
+        self.lora_up(base, z, adapter)
+    }
+
+    /// Adds `s · B z` to `base` `[t, out]`, for `z = A x` `[t, r]`.
+    pub fn lora_up(&mut self, base: Value, z: Value, adapter: &Adapter) -> Value {
         let onto_base = Matmul { form: Form::Nt, scale: adapter.scale };
         self.matmul(onto_base, z, adapter.b, Some(base))
     }
