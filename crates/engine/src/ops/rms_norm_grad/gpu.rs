@@ -5,7 +5,7 @@ use bytemuck::NoUninit;
 use super::RmsNormGrad;
 use crate::{
     gpu::{BufferRef, Dispatch, GpuCall, Kernel, Part},
-    ops::parts::reduce,
+    ops::{parts::reduce, split_k::Base},
 };
 
 static GRADIENT: Kernel =
@@ -32,5 +32,7 @@ pub(super) fn forward(op: &RmsNormGrad, call: &GpuCall<'_>) -> Vec<Dispatch> {
         .read(BufferRef::Input(1))
         .write(BufferRef::Output(0))
         .grid_over(rows);
-    vec![if weighted { dispatch.read(BufferRef::Input(2)) } else { dispatch }]
+    let dispatch = if weighted { dispatch.read(BufferRef::Input(2)) } else { dispatch };
+    let base = if call.inputs() > 3 { Base::Added(BufferRef::Input(3)) } else { Base::None };
+    vec![base.composed(dispatch)]
 }

@@ -1,6 +1,7 @@
-// dx = rho * (g - x * rho^2 * mean(g * x)),  rho = 1 / sqrt(mean(x^2) + eps),  g = dy * w     one workgroup per norm
+// dx = base + rho * (g - x * rho^2 * mean(g * x)),  rho = 1 / sqrt(mean(x^2) + eps),  g = dy * w     one workgroup per norm
 //#use reduce
 //#use weight
+//#use base
 
 struct Params {
     width: u32,
@@ -29,6 +30,6 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     let rho = inverseSqrt(wg_sum(squares, lane) / f32(p.width) + p.eps);
     let mean = wg_sum(products, lane) / f32(p.width);
     for (var j = lane.index; j < p.width; j += WG) {
-        dx[start + j] = rho * (dy[start + j] * weight(j) - x[start + j] * rho * rho * mean);
+        dx[start + j] = base(start + j) + rho * (dy[start + j] * weight(j) - x[start + j] * rho * rho * mean);
     }
 }

@@ -1,5 +1,5 @@
 //! Gradient of the root-mean-square norm: with `ρ = (mean(x²) + eps)^(-1/2)` and `g = dy ⊙ w`,
-//! `dx = ρ · (g − x · ρ² · mean(g ⊙ x))`. The weight is frozen.
+//! `dx = ρ · (g − x · ρ² · mean(g ⊙ x))`. The weight is frozen. After the weight, a base may follow, to which `dx` is added.
 
 pub(crate) mod cases;
 mod gpu;
@@ -46,12 +46,19 @@ impl Op for RmsNormGrad {
         if let Some(weight) = inputs.get(2) {
             assert_eq!(weight.shape.len(), self.width, "rms_norm_grad: weight {weight}");
         }
+        if let Some(base) = inputs.get(3) {
+            assert_eq!(*base, x, "rms_norm_grad: base and result must have one type");
+        }
         vec![x.clone()]
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (x, dy, mut dx) = (call.f32(0), call.f32(1), call.out(0));
         let weight = if call.inputs() > 2 { call.decoded(2) } else { vec![1.0; self.width] };
+        match call.inputs() {
+            0..=3 => dx.fill(0.0),
+            _ => dx.copy_from_slice(&call.f32(3)),
+        }
         let n = self.width as f32;
         for (row, dx) in dx.chunks_exact_mut(self.width).enumerate() {
             let x = &x[row * self.width..][..self.width];
@@ -61,9 +68,14 @@ impl Op for RmsNormGrad {
             let mean_product = x.iter().zip(&g).map(|(x, g)| x * g).sum::<f32>() / n;
             let rho = 1.0 / (mean_square + self.eps).sqrt();
             for j in 0..self.width {
-                dx[j] = rho * (g[j] - x[j] * rho * rho * mean_product);
+                dx[j] += rho * (g[j] - x[j] * rho * rho * mean_product);
             }
         }
+    }
+
+    fn takes_base(&self, inputs: usize) -> bool {
+        // The third input is the weight.
+        inputs == 3
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
