@@ -63,6 +63,19 @@ fn narrow(cases: &mut Vec<Case>) {
     // Wider strips.
     cases.push(matmul(Form::Tn, [4100, 16, 9], false));
     cases.push(matmul(Form::Tn, [32, 8196, 5], false));
+    // Some columns of `a`: in vec4s, and not.
+    for (form, sizes, at) in [
+        (Form::Nn, [67, 16, 132], (260, 128)),
+        (Form::Nn, [70, 16, 1540], (3080, 1540)),
+        (Form::Tn, [76, 16, 515], (160, 80)),
+        (Form::Tn, [16, 140, 33], (24, 8)),
+        (Form::Nt, [18, 140, 16], (20, 4)),
+        (Form::Nn, [33, 18, 70], (71, 1)),
+        (Form::Tn, [17, 18, 1100], (37, 19)),
+        (Form::Nt, [3, 17, 257], (260, 2)),
+    ] {
+        cases.push(of_columns(form, sizes, at));
+    }
     for (form, sizes) in
         [(Form::Nn, [70, 16, 1540]), (Form::Nt, [18, 140, 16]), (Form::Tn, [17, 18, 1100])]
     {
@@ -105,6 +118,22 @@ enum Onto {
     State,
 }
 
+/// A matmul of the columns of `a` from `first` on, of `width`.
+fn of_columns(form: Form, [m, n, k]: [usize; 3], (width, first): (usize, usize)) -> Case {
+    let name = format!("{form:?} {m}x{n} over {k}, columns from {first} of {width}");
+    let build = move |g: &mut Graph| {
+        let (a, columns, b) = match form {
+            Form::Nt => (m, k, [n, k]),
+            Form::Nn => (m, k, [k, n]),
+            Form::Tn => (k, m, [k, n]),
+        };
+        let (a, b) = (g.input("a", Type::f32([a, width])), g.input("b", Type::f32(b)));
+        let op = Matmul { form, scale: -0.5, columns: Some((first, columns)) };
+        vec![g.matmul(op, a, b, None)]
+    };
+    Case::new("matmul", name, build).tolerance(Tolerance::ARITHMETIC.terms(k))
+}
+
 fn accumulated(form: Form, [m, n, k]: [usize; 3]) -> Case {
     let name = format!("{form:?} {m}x{n} over {k} onto a state");
     named(name, form, [m, n, k], Onto::State)
@@ -123,7 +152,7 @@ fn named(name: String, form: Form, [m, n, k]: [usize; 3], onto: Onto) -> Case {
             Form::Tn => ([k, m], [k, n]),
         };
         let (a, b) = (g.input("a", Type::f32(a)), g.input("b", Type::f32(b)));
-        let op = Matmul { form, scale: -0.5 };
+        let op = Matmul::new(form, -0.5);
         if onto == Onto::State {
             let state = g.state("state", Type::f32([m, n]));
             g.apply_all(AccumulateMatmul(op), &[a, b, state]);

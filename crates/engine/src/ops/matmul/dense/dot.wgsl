@@ -12,6 +12,10 @@ struct Params {
     b_k: u32,
     scale: f32,
     chunks: u32,
+    // First column of a; row width and first column of y and its base.
+    a_first: u32,
+    y_row: u32,
+    y_first: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -24,7 +28,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     if at >= p.m * p.n {
         return;
     }
-    let a_row = at / p.n * p.a_m;
+    let a_row = p.a_first + at / p.n * p.a_m;
     let b_row = at % p.n * p.b_n;
     var sum = 0.0;
     for (var k = lane.index; k < p.k; k += WG) {

@@ -2,9 +2,9 @@
 
 use bytemuck::NoUninit;
 
-use super::{Matmul, Strides, narrow::NarrowForm};
+use super::{Form, Matmul, Strides, narrow::NarrowForm};
 use crate::{
-    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
+    gpu::{BufferRef, DeviceFacts, Dispatch, GpuCall, Kernel},
     ops::{
         parts::reduce,
         split_k::{Base, add_up_onto, chunks, parts_at},
@@ -31,6 +31,18 @@ struct Params {
     b_k: u32,
     scale: f32,
     chunks: u32,
+    a_first: u32,
+    y_row: u32,
+    y_first: u32,
+}
+
+/// The buffers of a matmul.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops::matmul) struct Operands {
+    pub(in crate::ops::matmul) a: BufferRef,
+    pub(in crate::ops::matmul) b: BufferRef,
+    pub(in crate::ops::matmul) base: Base,
+    pub(in crate::ops::matmul) output: BufferRef,
 }
 
 pub(super) fn forward(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
@@ -38,40 +50,62 @@ pub(super) fn forward(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
         0..=2 => Base::None,
         _ => Base::Added(BufferRef::Input(2)),
     };
-    onto(op, call, base, BufferRef::Output(0))
+    of_inputs(op, call, base, BufferRef::Output(0))
 }
 
 /// Adds the matmul to its third input, a state.
 pub(super) fn accumulate(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
-    onto(op, call, Base::Own, BufferRef::Input(2))
+    of_inputs(op, call, Base::Own, BufferRef::Input(2))
 }
 
-fn onto(op: &Matmul, call: &GpuCall<'_>, base: Base, output: BufferRef) -> Vec<Dispatch> {
+fn of_inputs(op: &Matmul, call: &GpuCall<'_>, base: Base, output: BufferRef) -> Vec<Dispatch> {
     let strides = op.strides(call.input(0), call.input(1));
-    let results = strides.m * strides.n;
-    let few = DenseForm::new(&strides) == DenseForm::Dot;
-    if let Some(narrow) = NarrowForm::new(op.form, &strides).filter(|_| !few) {
-        return narrow.dispatches(op.form, &strides, op.scale, (base, output));
+    let operands = Operands { a: BufferRef::Input(0), b: BufferRef::Input(1), base, output };
+    dispatches((op.form, op.scale), &strides, &operands, call.facts)
+}
+
+/// `[t, r] · [columns, r]ᵀ`, scaled, added to some columns of a base `[t, width]` and stored in the same columns of the output.
+pub(in crate::ops::matmul) fn update_columns(
+    [t, r]: [usize; 2],
+    (first, columns, width): (usize, usize, usize),
+    scale: f32,
+    operands: &Operands,
+    facts: &DeviceFacts,
+) -> Vec<Dispatch> {
+    let (a, b, y) = ([r, 1], [r, 1], [width, first]);
+    let strides = Strides { m: t, n: columns, k: r, a, a_first: 0, b, y };
+    dispatches((Form::Nt, scale), &strides, operands, facts)
+}
+
+fn dispatches(
+    (form, scale): (Form, f32),
+    strides: &Strides,
+    operands: &Operands,
+    facts: &DeviceFacts,
+) -> Vec<Dispatch> {
+    let dense = DenseForm::new(strides);
+    if let Some(narrow) = NarrowForm::new(form, strides).filter(|_| dense == DenseForm::Tile) {
+        return narrow.dispatches(form, strides, scale, operands);
     }
-    let (dispatch, shared) = match DenseForm::new(&strides) {
+    let results = strides.m * strides.n;
+    let (dispatch, shared) = match dense {
         DenseForm::Dot => {
-            let dispatch = Dispatch::new(&DOT).part(reduce(call.facts)).constant("WG", LANES);
+            let dispatch = Dispatch::new(&DOT).part(reduce(facts)).constant("WG", LANES);
             (dispatch.grid_over(results), 1)
         }
         DenseForm::Tile => {
-            let tile = DenseTile::new(&strides);
+            let tile = DenseTile::new(strides);
             let tiles = strides.m.div_ceil(tile.rows) * strides.n.div_ceil(tile.columns);
-            let shared = chunks(tiles, strides.k, LEAST_CHUNK);
+            // Partial sums are of whole results.
+            let most = if strides.is_whole() { usize::MAX } else { 1 };
+            let shared = chunks(tiles, strides.k, LEAST_CHUNK).min(most);
             (tile.dispatch().grid_over(tiles * shared), shared)
         }
     };
+    let Operands { a, b, base, output } = *operands;
     let is_split = shared > 1;
     let partials = if is_split { parts_at(0, results, shared) } else { output };
-    let dispatch = dispatch
-        .params(&params(&strides, op.scale, shared))
-        .read(BufferRef::Input(0))
-        .read(BufferRef::Input(1))
-        .write(partials);
+    let dispatch = dispatch.params(&params(strides, scale, shared)).read(a).read(b).write(partials);
     // The base must be added only once.
     let matmul = if is_split { Base::None } else { base }.composed(dispatch);
     let sum = is_split.then(|| add_up_onto(base, partials, results, shared, output));
@@ -128,6 +162,9 @@ fn params(strides: &Strides, scale: f32, chunks: usize) -> Params {
         b_k: word(strides.b[1]),
         scale,
         chunks: word(chunks),
+        a_first: word(strides.a_first),
+        y_row: word(strides.y[0]),
+        y_first: word(strides.y[1]),
     }
 }
 
@@ -142,7 +179,11 @@ impl DenseForm {
         // Few tiles leave a large device idle while each computes long sums alone.
         let few = strides.m * strides.n <= 1024;
         let adjacent = strides.a[1] == 1 && strides.b[1] == 1;
-        if few && adjacent && strides.k >= 128 { Self::Dot } else { Self::Tile }
+        if few && adjacent && strides.is_whole() && strides.k >= 128 {
+            Self::Dot
+        } else {
+            Self::Tile
+        }
     }
 }
 
@@ -155,7 +196,7 @@ mod tests {
         for (m, n, wanted) in
             [(64, 64, [64, 64, 1]), (512, 16, [32, 16, 8]), (16, 512, [16, 32, 8])]
         {
-            let tile = DenseTile::new(&Strides { m, n, k: 512, a: [512, 1], b: [512, 1] });
+            let tile = DenseTile::new(&Strides::whole([m, n, 512], [512, 1], [512, 1]));
             assert_eq!([tile.rows, tile.columns, tile.teams], wanted, "{m} × {n}");
             assert_eq!(tile.rows * tile.columns / 16 * tile.teams, 256, "{m} × {n}");
             // Staged terms have room for the sums of half of the teams.
@@ -167,13 +208,13 @@ mod tests {
 
     #[test]
     fn few_long_sums_get_a_workgroup_each() {
-        let nt = |m, n, k| DenseForm::new(&Strides { m, n, k, a: [k, 1], b: [k, 1] });
+        let nt = |m, n, k| DenseForm::new(&Strides::whole([m, n, k], [k, 1], [k, 1]));
         assert_eq!(nt(1, 16, 1536), DenseForm::Dot);
         assert_eq!(nt(1, 1536, 16), DenseForm::Tile);
         assert_eq!(nt(64, 16, 1536), DenseForm::Dot);
         assert_eq!(nt(512, 16, 1536), DenseForm::Tile);
         assert_eq!(nt(512, 1536, 1536), DenseForm::Tile);
-        let tn = Strides { m: 16, n: 16, k: 512, a: [1, 16], b: [1, 16] };
+        let tn = Strides::whole([16, 16, 512], [1, 16], [1, 16]);
         assert_eq!(DenseForm::new(&tn), DenseForm::Tile);
     }
 }

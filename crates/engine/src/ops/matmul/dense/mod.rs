@@ -1,7 +1,7 @@
 //! `y = base + s · op(a) · op(b)` of f32 matrices, either of which may be transposed; the base is optional.
 
 pub(crate) mod cases;
-mod gpu;
+pub(super) mod gpu;
 mod narrow;
 
 use std::rc::Rc;
@@ -31,22 +31,31 @@ pub struct Matmul {
     pub form: Form,
     /// Factor of the product.
     pub scale: f32,
+    /// First column and number of columns of `a` that take part, if not all do.
+    pub columns: Option<(usize, usize)>,
+}
+
+impl Matmul {
+    /// A matmul of all columns.
+    pub fn new(form: Form, scale: f32) -> Self {
+        Self { form, scale, columns: None }
+    }
 }
 
 impl Graph {
     /// `a · bᵀ`: `[m, k]` and `[n, k]` to `[m, n]`.
     pub fn matmul_nt(&mut self, a: Value, b: Value) -> Value {
-        self.apply(Matmul { form: Form::Nt, scale: 1.0 }, &[a, b])
+        self.apply(Matmul::new(Form::Nt, 1.0), &[a, b])
     }
 
     /// `a · b`: `[m, k]` and `[k, n]` to `[m, n]`.
     pub fn matmul_nn(&mut self, a: Value, b: Value) -> Value {
-        self.apply(Matmul { form: Form::Nn, scale: 1.0 }, &[a, b])
+        self.apply(Matmul::new(Form::Nn, 1.0), &[a, b])
     }
 
     /// `aᵀ · b`: `[k, m]` and `[k, n]` to `[m, n]`.
     pub fn matmul_tn(&mut self, a: Value, b: Value) -> Value {
-        self.apply(Matmul { form: Form::Tn, scale: 1.0 }, &[a, b])
+        self.apply(Matmul::new(Form::Tn, 1.0), &[a, b])
     }
 
     /// Any of these forms, scaled, plus `base` `[m, n]` if there is one.
@@ -62,14 +71,35 @@ pub(crate) struct AccumulateMatmul(Matmul);
 
 /// Sizes of a matmul, and the strides of its operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Strides {
+pub(super) struct Strides {
     m: usize,
     n: usize,
     k: usize,
     /// Strides of `a` along `m` and `k`.
     a: [usize; 2],
+    /// Its first column that takes part.
+    a_first: usize,
     /// Strides of `b` along `n` and `k`.
     b: [usize; 2],
+    /// Row width of the result and of its base, and the first column that is computed.
+    y: [usize; 2],
+}
+
+impl Strides {
+    /// Strides of operands and a result of which all columns take part.
+    fn whole([m, n, k]: [usize; 3], a: [usize; 2], b: [usize; 2]) -> Self {
+        Self { m, n, k, a, a_first: 0, b, y: [n, 0] }
+    }
+
+    /// Row width of `a`.
+    fn a_row(&self) -> usize {
+        self.a[0].max(self.a[1])
+    }
+
+    /// Whether the result has no other columns than those that are computed.
+    fn is_whole(&self) -> bool {
+        self.y == [self.n, 0]
+    }
 }
 
 impl Matmul {
@@ -81,7 +111,7 @@ impl Matmul {
         let row = |(): &mut (), row: usize, y: &mut [f32]| {
             for (column, y) in y.iter_mut().enumerate() {
                 let terms = (0..strides.k).map(|k| {
-                    a[row * strides.a[0] + k * strides.a[1]]
+                    a[strides.a_first + row * strides.a[0] + k * strides.a[1]]
                         * b[column * strides.b[0] + k * strides.b[1]]
                 });
                 *y += self.scale * terms.sum::<f32>();
@@ -92,18 +122,20 @@ impl Matmul {
     }
 
     fn strides(&self, a: &Type, b: &Type) -> Strides {
-        let ([ar, ac], [br, bc]) =
+        let ([ar, a_row], [br, bc]) =
             ([a.shape.rows(), a.shape.width()], [b.shape.rows(), b.shape.width()]);
+        let (a_first, ac) = self.columns.unwrap_or((0, a_row));
+        assert!(a_first + ac <= a_row, "matmul: {ac} columns from {a_first} on of {a}");
         let (m, k, a_steps) = match self.form {
-            Form::Nt | Form::Nn => (ar, ac, [ac, 1]),
-            Form::Tn => (ac, ar, [1, ac]),
+            Form::Nt | Form::Nn => (ar, ac, [a_row, 1]),
+            Form::Tn => (ac, ar, [1, a_row]),
         };
         let (n, b_k, b_steps) = match self.form {
             Form::Nt => (br, bc, [bc, 1]),
             Form::Nn | Form::Tn => (bc, br, [1, bc]),
         };
         assert_eq!(k, b_k, "matmul {:?}: {a} with {b}", self.form);
-        Strides { m, n, k, a: a_steps, b: b_steps }
+        Strides { a_first, ..Strides::whole([m, n, k], a_steps, b_steps) }
     }
 }
 
@@ -154,10 +186,10 @@ impl Op for Matmul {
         dy: &[Option<Value>],
     ) -> Vec<Option<Value>> {
         let Some(dy) = dy[0] else { return vec![None; node.inputs.len()] };
+        assert_eq!(self.columns, None, "matmul: some columns of `a` have no gradient rule");
         let (a, b) = (node.inputs[0], node.inputs[1]);
-        let mut matmul = |form, left, right| {
-            Some(graph.matmul(Self { form, scale: self.scale }, left, right, None))
-        };
+        let mut matmul =
+            |form, left, right| Some(graph.matmul(Self::new(form, self.scale), left, right, None));
         let (da, db) = match self.form {
             Form::Nt => (matmul(Form::Nn, dy, b), matmul(Form::Tn, dy, a)),
             Form::Nn => (matmul(Form::Nt, dy, b), matmul(Form::Tn, a, dy)),

@@ -3,9 +3,12 @@
 
 use bytemuck::NoUninit;
 
-use super::{Form, Strides, gpu::word};
+use super::{
+    Form, Strides,
+    gpu::{Operands, word},
+};
 use crate::{
-    gpu::{BufferRef, Dispatch, Kernel},
+    gpu::{Dispatch, Kernel, Part},
     ops::split_k::{Base, add_up_onto, chunks, parts_at},
 };
 
@@ -56,12 +59,17 @@ impl NarrowForm {
     /// The kernel for a matmul, if it has a narrow operand and rows of whole vec4s.
     pub(super) fn new(form: Form, strides: &Strides) -> Option<Self> {
         let Strides { m, n, k, .. } = *strides;
-        let in_vec4s = |widths: [usize; 2]| widths.iter().all(|width| width.is_multiple_of(4));
+        let [y_row, y_first] = strides.y;
+        let sides = if form == Form::Tn { [m, n] } else { [n, k] };
+        let at = [strides.a_row(), strides.a_first, y_row, y_first];
+        if !sides.iter().chain(&at).all(|columns| columns.is_multiple_of(4)) {
+            return None;
+        }
         match form {
-            Form::Tn if m.min(n) <= NARROW && in_vec4s([m, n]) => Some(Self::outer([m, n])),
-            Form::Tn => None,
-            Form::Nt | Form::Nn if !in_vec4s([n, k]) => None,
-            Form::Nt | Form::Nn if n <= NARROW && k > n => Some(Self::columns(m, k)),
+            Form::Tn => (m.min(n) <= NARROW).then(|| Self::outer([m, n])),
+            Form::Nt | Form::Nn if n <= NARROW && k > n => {
+                strides.is_whole().then(|| Self::columns(m, k))
+            }
             Form::Nt | Form::Nn => (k <= NARROW).then_some(Self::Update),
         }
     }
@@ -75,21 +83,21 @@ impl NarrowForm {
 
     fn outer(sizes: [usize; 2]) -> Self {
         let [narrow, wide] = [sizes[0].min(sizes[1]), sizes[0].max(sizes[1])];
-        let groups =
-            |columns4: usize| wide.div_ceil(4 * columns4) * narrow.div_ceil(OUTER_RANKS);
+        let groups = |columns4: usize| wide.div_ceil(4 * columns4) * narrow.div_ceil(OUTER_RANKS);
         let columns4 = [16, 8, 4].into_iter().find(|columns4| groups(*columns4) >= OUTER_GROUPS);
         Self::Outer { columns4: columns4.unwrap_or(2) }
     }
 
-    /// The dispatches for a form other than [`Form::Tn`] or that one, of the first two inputs, added to a base.
+    /// The dispatches of a matmul that this was selected for.
     pub(super) fn dispatches(
         self,
         form: Form,
         strides: &Strides,
         scale: f32,
-        (base, output): (Base, BufferRef),
+        operands: &Operands,
     ) -> Vec<Dispatch> {
         let (m, n) = (strides.m, strides.n);
+        let Operands { a, b, base, output } = *operands;
         match self {
             Self::Columns { teams, chunks } => {
                 let is_split = chunks > 1;
@@ -99,8 +107,8 @@ impl NarrowForm {
                     .constant("TEAMS", word(teams))
                     .part(orientation(form))
                     .params(&params(strides, scale, chunks))
-                    .read(BufferRef::Input(0))
-                    .read(BufferRef::Input(1))
+                    .read(a)
+                    .read(b)
                     .write(sums)
                     .grid_over(m.div_ceil(LANE_ROWS * teams) * chunks);
                 // The base must be added only once.
@@ -114,36 +122,51 @@ impl NarrowForm {
                     .constant("STAGED", u32::from(form == Form::Nt))
                     .part(orientation(form))
                     .params(&params(strides, scale, 1))
-                    .read(BufferRef::Input(0))
-                    .read(BufferRef::Input(1))
+                    .read(a)
+                    .read(b)
                     .write(output)
                     .grid_over(m.div_ceil(rows) * n.div_ceil(columns));
                 vec![with_base4(dispatch, base)]
             }
             Self::Outer { columns4 } => {
-                let wide_first = m >= n;
-                let ([wide, y_wide], [narrow, y_narrow]) =
-                    if wide_first { ([m, n], [n, 1]) } else { ([n, 1], [m, n]) };
-                let inputs = if wide_first { [0, 1] } else { [1, 0] };
+                let rows = Side { columns: m, row: strides.a_row(), first: strides.a_first, y: n };
+                let columns = Side { columns: n, row: n, first: 0, y: 1 };
+                let sides = [(rows, a), (columns, b)];
+                let [(wide, wide_at), (narrow, narrow_at)] =
+                    if m >= n { sides } else { [sides[1], sides[0]] };
                 let params = OuterParams {
                     terms: word(strides.k),
-                    wide4: word(wide / 4),
-                    narrow4: word(narrow / 4),
-                    y_wide: word(y_wide),
-                    y_narrow: word(y_narrow),
+                    wide4: word(wide.columns / 4),
+                    wide_row4: word(wide.row / 4),
+                    wide_first4: word(wide.first / 4),
+                    narrow4: word(narrow.columns / 4),
+                    narrow_row4: word(narrow.row / 4),
+                    narrow_first4: word(narrow.first / 4),
+                    y_wide: word(wide.y),
+                    y_narrow: word(narrow.y),
                     scale,
                 };
+                let groups = wide.columns.div_ceil(4 * columns4);
                 let dispatch = Dispatch::new(&OUTER)
                     .constant("COLUMNS4", word(columns4))
                     .params(&params)
-                    .read(BufferRef::Input(inputs[0]))
-                    .read(BufferRef::Input(inputs[1]))
+                    .read(wide_at)
+                    .read(narrow_at)
                     .write(output)
-                    .grid_over(wide.div_ceil(4 * columns4) * narrow.div_ceil(OUTER_RANKS));
+                    .grid_over(groups * narrow.columns.div_ceil(OUTER_RANKS));
                 vec![base.composed(dispatch)]
             }
         }
     }
+}
+
+/// An operand of `outer_products`: columns that take part, row width, first column, and the stride of the result along them.
+#[derive(Clone, Copy)]
+struct Side {
+    columns: usize,
+    row: usize,
+    first: usize,
+    y: usize,
 }
 
 #[derive(Clone, Copy, NoUninit)]
@@ -154,6 +177,10 @@ struct Params {
     k4: u32,
     scale: f32,
     chunks: u32,
+    a_row4: u32,
+    a_first4: u32,
+    y_row4: u32,
+    y_first4: u32,
 }
 
 #[derive(Clone, Copy, NoUninit)]
@@ -161,7 +188,11 @@ struct Params {
 struct OuterParams {
     terms: u32,
     wide4: u32,
+    wide_row4: u32,
+    wide_first4: u32,
     narrow4: u32,
+    narrow_row4: u32,
+    narrow_first4: u32,
     y_wide: u32,
     y_narrow: u32,
     scale: f32,
@@ -174,10 +205,14 @@ fn params(strides: &Strides, scale: f32, chunks: usize) -> Params {
         k4: word(strides.k / 4),
         scale,
         chunks: word(chunks),
+        a_row4: word(strides.a_row() / 4),
+        a_first4: word(strides.a_first / 4),
+        y_row4: word(strides.y[0] / 4),
+        y_first4: word(strides.y[1] / 4),
     }
 }
 
-fn orientation(form: Form) -> &'static crate::gpu::Part {
+fn orientation(form: Form) -> &'static Part {
     match form {
         Form::Nt => part!("orientation", "rows"),
         Form::Nn | Form::Tn => part!("orientation", "columns"),
@@ -197,7 +232,9 @@ mod tests {
     use super::{Form, NarrowForm, Strides};
 
     fn select(form: Form, m: usize, n: usize, k: usize) -> Option<NarrowForm> {
-        NarrowForm::new(form, &Strides { m, n, k, a: [k, 1], b: [k, 1] })
+        let a = if form == Form::Tn { [1, m] } else { [k, 1] };
+        let b = if form == Form::Nt { [k, 1] } else { [1, n] };
+        NarrowForm::new(form, &Strides::whole([m, n, k], a, b))
     }
 
     #[test]

@@ -12,6 +12,11 @@ struct Params {
     k4: u32,
     scale: f32,
     chunks: u32,
+    // Row width and first column of a, then of y and its base, in vec4s.
+    a_row4: u32,
+    a_first4: u32,
+    y_row4: u32,
+    y_first4: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -39,14 +44,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // Rows and columns past the end repeat the last ones and are not written.
     let j = min(column, p.columns4 - 1u);
     let last = p.rows - 1u;
-    let a0 = min(top, last) * p.k4;
-    let a1 = min(top + 1u, last) * p.k4;
-    let a2 = min(top + 2u, last) * p.k4;
-    let a3 = min(top + 3u, last) * p.k4;
-    let a4 = min(top + 4u, last) * p.k4;
-    let a5 = min(top + 5u, last) * p.k4;
-    let a6 = min(top + 6u, last) * p.k4;
-    let a7 = min(top + 7u, last) * p.k4;
+    let a0 = p.a_first4 + min(top, last) * p.a_row4;
+    let a1 = p.a_first4 + min(top + 1u, last) * p.a_row4;
+    let a2 = p.a_first4 + min(top + 2u, last) * p.a_row4;
+    let a3 = p.a_first4 + min(top + 3u, last) * p.a_row4;
+    let a4 = p.a_first4 + min(top + 4u, last) * p.a_row4;
+    let a5 = p.a_first4 + min(top + 5u, last) * p.a_row4;
+    let a6 = p.a_first4 + min(top + 6u, last) * p.a_row4;
+    let a7 = p.a_first4 + min(top + 7u, last) * p.a_row4;
     var s0 = vec4(0.0);
     var s1 = vec4(0.0);
     var s2 = vec4(0.0);
@@ -113,7 +118,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
 fn write(chunk: u32, row: u32, column: u32, sum: vec4<f32>) {
     if row < p.rows {
-        let at = row * p.columns4 + column;
+        let at = row * p.y_row4 + p.y_first4 + column;
         y[chunk * p.rows * p.columns4 + at] = base4(at) + p.scale * sum;
     }
 }

@@ -5,8 +5,13 @@ override COLUMNS4: u32 = 4u;
 
 struct Params {
     terms: u32,
+    // Columns that take part, row width and first column, in vec4s.
     wide4: u32,
+    wide_row4: u32,
+    wide_first4: u32,
     narrow4: u32,
+    narrow_row4: u32,
+    narrow_first4: u32,
     // Strides of the result.
     y_wide: u32,
     y_narrow: u32,
@@ -80,12 +85,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 }
 
 fn wide_at(t: u32, column4: u32) -> vec4<f32> {
-    return select(vec4(0.0), wide[min(t, p.terms - 1u) * p.wide4 + column4], t < p.terms);
+    return select(vec4(0.0), wide[min(t, p.terms - 1u) * p.wide_row4 + p.wide_first4 + column4], t < p.terms);
 }
 
 // Terms and ranks past the end repeat the last ones: the terms' factors are zero, the ranks are not written.
 fn narrow_at(t: u32, rank4: u32) -> vec4<f32> {
-    return narrow[min(t, p.terms - 1u) * p.narrow4 + min(rank4, p.narrow4 - 1u)];
+    return narrow[min(t, p.terms - 1u) * p.narrow_row4 + p.narrow_first4 + min(rank4, p.narrow4 - 1u)];
 }
 
 fn outer(w: vec4<f32>, n: vec4<f32>) -> mat4x4<f32> {

@@ -10,6 +10,11 @@ struct Params {
     k4: u32,
     scale: f32,
     chunks: u32,
+    // Row width and first column of a, then of y and its base, in vec4s.
+    a_row4: u32,
+    a_first4: u32,
+    y_row4: u32,
+    y_first4: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -36,10 +41,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let i1 = min(row + 4u, p.rows - 1u);
     let i2 = min(row + 8u, p.rows - 1u);
     let i3 = min(row + 12u, p.rows - 1u);
-    let base0 = base4(i0 * p.columns4 + j);
-    let base1 = base4(i1 * p.columns4 + j);
-    let base2 = base4(i2 * p.columns4 + j);
-    let base3 = base4(i3 * p.columns4 + j);
+    let base0 = base4(i0 * p.y_row4 + p.y_first4 + j);
+    let base1 = base4(i1 * p.y_row4 + p.y_first4 + j);
+    let base2 = base4(i2 * p.y_row4 + p.y_first4 + j);
+    let base3 = base4(i3 * p.y_row4 + p.y_first4 + j);
     var s0 = vec4(0.0);
     var s1 = vec4(0.0);
     var s2 = vec4(0.0);
@@ -88,7 +93,7 @@ fn own_block(first: u32, k: u32, column: u32, staged: u32) -> mat4x4<f32> {
 }
 
 fn dot16(row: u32, first: u32, m0: mat4x4<f32>, m1: mat4x4<f32>, m2: mat4x4<f32>, m3: mat4x4<f32>) -> vec4<f32> {
-    let at = row * p.k4;
+    let at = row * p.a_row4 + p.a_first4;
     return times(term(at, first), m0)
         + times(term(at, first + 1u), m1)
         + times(term(at, first + 2u), m2)
@@ -101,6 +106,6 @@ fn term(at: u32, k4: u32) -> vec4<f32> {
 
 fn write(row: u32, column: u32, base: vec4<f32>, sum: vec4<f32>) {
     if row < p.rows && column < p.columns4 {
-        y[row * p.columns4 + column] = base + p.scale * sum;
+        y[row * p.y_row4 + p.y_first4 + column] = base + p.scale * sum;
     }
 }

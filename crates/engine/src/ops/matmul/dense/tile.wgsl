@@ -18,6 +18,10 @@ struct Params {
     b_k: u32,
     scale: f32,
     chunks: u32,
+    // First column of a; row width and first column of y and its base.
+    a_first: u32,
+    y_row: u32,
+    y_first: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -161,7 +165,7 @@ fn a_at(row: u32, at: u32) -> f32 {
     if row >= p.m {
         return 0.0;
     }
-    return a[row * p.a_m + at];
+    return a[p.a_first + row * p.a_m + at];
 }
 
 fn load_b(left: u32, span: vec2<u32>, n: u32) -> vec4<f32> {
@@ -191,7 +195,7 @@ fn write(chunk: u32, row: u32, column: u32, sums: vec4<f32>) {
 
 fn write1(chunk: u32, row: u32, column: u32, sum: f32) {
     if row < p.m && column < p.n {
-        let at = row * p.n + column;
+        let at = row * p.y_row + p.y_first + column;
         y[chunk * p.m * p.n + at] = base(at) + p.scale * sum;
     }
 }

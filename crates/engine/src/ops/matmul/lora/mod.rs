@@ -8,6 +8,7 @@ mod plan;
 pub(crate) mod slots;
 mod two_dispatches;
 mod up;
+mod up_columns;
 
 pub(super) use branch::BranchLora;
 pub(crate) use plan::weight_part;
@@ -39,7 +40,7 @@ impl Graph {
 
     /// Adds `s · B z` to `base` `[t, out]`, for `z = A x` `[t, r]`.
     pub fn lora_up(&mut self, base: Value, z: Value, adapter: &Adapter) -> Value {
-        let onto_base = Matmul { form: Form::Nt, scale: adapter.scale };
+        let onto_base = Matmul::new(Form::Nt, adapter.scale);
         self.matmul(onto_base, z, adapter.b, Some(base))
     }
 }
