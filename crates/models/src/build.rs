@@ -296,6 +296,9 @@ impl<'a> Build<'a> {
     /// The stream, and `f(gate · x) ⊙ (up · x)`.
     pub(crate) fn gated(&mut self, stream: Stream, gate: &str, up: &str) -> (Value, Value) {
         if self.trains() {
+            if let Some((h, both)) = self.trained_stack(stream, &[gate, up]) {
+                return (h, self.graph.gated_halves(both, self.activation));
+            }
             let (h, both) = self.trained_linears(stream, &[gate, up]);
             let [gate, up] = [both[0].value, both[1].value];
             return (h, self.graph.gated(gate, up, self.activation));

@@ -41,12 +41,6 @@ pub(crate) struct Training {
     pub(crate) keys: HashMap<usize, (Value, Value)>,
 }
 
-/// An adapter with its down-projection `z = A x`.
-struct Projected {
-    z: Value,
-    adapter: Adapter,
-}
-
 impl Training {
     pub(crate) fn new(adapters: &[Learned], dropout: f32) -> Self {
         let adapters = adapters.iter().map(|adapted| (adapted.name.clone(), adapted.clone()));
@@ -79,9 +73,30 @@ impl Build<'_> {
             }
         }
         let each = raw.into_iter().zip(pairs);
-        let adapted: Vec<Slice> =
-            each.map(|(raw, pair)| self.lora_up(raw, pair).into()).collect();
+        let adapted: Vec<Slice> = each.map(|(raw, pair)| self.lora_up(raw, pair).into()).collect();
         (h, adapted)
+    }
+
+    /// Matmuls of one stack of weights, in columns that follow each other: without copies of them, forwards and backwards. `None` if the
+    /// weights cannot be stacked, or only some have an adapter.
+    pub(crate) fn trained_stack(
+        &mut self,
+        stream: Stream,
+        names: &[&str],
+    ) -> Option<(Value, Value)> {
+        let (weight, _) = self.stack(names)?;
+        let training = self.training.as_ref()?;
+        let adapted = |name: &&&str| training.adapters.contains_key(&self.full(name));
+        let adapted = names.iter().filter(adapted).count();
+        if ![0, names.len()].contains(&adapted) {
+            return None;
+        }
+        let (h, x) = self.rows(stream);
+        let pairs: Vec<(Value, Adapter)> =
+            names.iter().filter_map(|name| self.lora_down(x, name)).collect();
+        let y = self.graph.linear(x, weight);
+        let y = if pairs.is_empty() { y } else { self.graph.lora_up_columns(y, &pairs) };
+        Some((h, y))
     }
 
     /// A matmul of `x` with a weight and its adapter.
@@ -91,9 +106,9 @@ impl Build<'_> {
         self.lora_up(raw, pair)
     }
 
-    /// The down-projection of `x`, if this weight has an adapter. It comes before the weight's own matmul: in the backward pass the
+    /// The down-projection `z = A x` and the adapter, if this weight has one. It comes before the weight's own matmul: in the backward pass the
     /// adapter's gradient of `x` then follows that matmul's and is added to it, and the down-projections of one `x` are adjacent.
-    fn lora_down(&mut self, x: Value, name: &str) -> Option<Projected> {
+    fn lora_down(&mut self, x: Value, name: &str) -> Option<(Value, Adapter)> {
         let full = self.full(name);
         let training = self.training.as_ref()?;
         let Learned { rank, scale, .. } = training.adapters.get(&full).cloned()?;
@@ -108,13 +123,13 @@ impl Build<'_> {
         } else {
             x
         };
-        Some(Projected { z: self.graph.matmul_nt(x, a), adapter: Adapter { a, b, scale } })
+        Some((self.graph.matmul_nt(x, a), Adapter { a, b, scale }))
     }
 
     /// `base` plus the adapter's output, if there is an adapter.
-    fn lora_up(&mut self, base: Value, pair: Option<Projected>) -> Value {
+    fn lora_up(&mut self, base: Value, pair: Option<(Value, Adapter)>) -> Value {
         match pair {
-            Some(Projected { z, adapter }) => self.graph.lora_up(base, z, &adapter),
+            Some((z, adapter)) => self.graph.lora_up(base, z, &adapter),
             None => base,
         }
     }

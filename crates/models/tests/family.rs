@@ -1,15 +1,17 @@
 //! Dispatch counts and bytes read of the released models' graphs, at full depth and without weights.
 
+use std::collections::BTreeMap;
+
 use rullama_engine::{
-    gpu::{DeviceFacts, dispatch_count, plan_text},
+    gpu::{DeviceFacts, dispatch_count, dispatches, plan_text},
     graph::{Element, Graph, Step},
 };
 use rullama_gguf::DType;
 use rullama_models::{
-    Adapted, Catalog, Expected,
+    Adapted, Catalog, Expected, Learned,
     decoder::{
         Config, Experts, Kind, Layer, Pass, PassInput, PassOutput, PerLayer, PoolPages, PoolShape,
-        Rope, adapted_decoder,
+        Rope, TrainPass, adapted_decoder, train_graph, trainable,
     },
     family::GEMMA4,
 };
@@ -184,6 +186,33 @@ impl Variant {
 
     fn graph_of(&self, pass: &Pass, adapted: Option<&Adapted>) -> Graph {
         let config = self.config();
+        let catalog = self.catalog(&config);
+        let mut segments = adapted_decoder(&config, &catalog, pass, adapted).segments;
+        assert_eq!(segments.len(), 1);
+        segments.remove(0).graph
+    }
+
+    /// The graph that trains an adapter of rank 16 of all weights, and the number of its pairs.
+    fn training(&self, tokens: usize, recomputed: usize) -> (Graph, usize) {
+        let config = self.config();
+        let catalog = self.catalog(&config);
+        let learned = |name| Learned { name, rank: 16, scale: 2.0 };
+        let adapters: Vec<_> = trainable(&config, &catalog).into_iter().map(learned).collect();
+        let pairs = adapters.len();
+        let pass = TrainPass {
+            tokens,
+            supervised: tokens,
+            logit_rows: 256,
+            table: true,
+            adapters,
+            dropout: 0.0,
+            recomputed,
+            learns: true,
+        };
+        (train_graph(&config, &catalog, &pass).graph, pairs)
+    }
+
+    fn catalog(&self, config: &Config) -> Catalog {
         let mix = |tensor: &Expected| {
             let global = |name: &str| {
                 let index = name.split('.').nth(1)?.parse::<usize>().ok()?;
@@ -210,10 +239,7 @@ impl Variant {
                 _ => DType::Q4_K,
             })
         };
-        let catalog = Catalog::imagined(&config.expected(), mix);
-        let mut segments = adapted_decoder(&config, &catalog, pass, adapted).segments;
-        assert_eq!(segments.len(), 1);
-        segments.remove(0).graph
+        Catalog::imagined(&config.expected(), mix)
     }
 }
 
@@ -336,6 +362,30 @@ fn an_adapter_of_rank_16_adds_few_dispatches() {
         adapted.fold = true;
         let with = dispatch_count(&variant.adapted_step(&adapted), &large());
         assert!(with <= plain + 2, "{plain} dispatches, {with} with a folded adapter");
+    }
+}
+
+/// In training, a pair is two matmuls and its gradients four; sums over the tokens and of a shared input's gradients need no dispatch of
+/// their own.
+#[test]
+fn a_trained_pair_takes_six_dispatches() {
+    for facts in [large(), DeviceFacts::floor()] {
+        let (graph, pairs) = E2B.training(1024, 0);
+        let mut counts = BTreeMap::new();
+        for dispatch in dispatches(&graph, &facts).expect("all formats have kernels") {
+            *counts.entry(dispatch.kernel.name).or_insert(0) += 1;
+        }
+        println!("{pairs} pairs, {} dispatches: {counts:#?}", counts.values().sum::<usize>());
+        let count = |kernel| counts.get(kernel).copied().unwrap_or_default();
+        assert_eq!(count("matmul/narrow_columns"), 2 * pairs);
+        assert_eq!(count("matmul/outer_products"), 2 * pairs);
+        assert_eq!(count("matmul/rank_update"), 2 * pairs);
+        assert_eq!([count("matmul/dense_tile"), count("matmul/dense_dot")], [0, 0]);
+        // The loss only.
+        assert_eq!(count("accumulate/sum"), 4);
+        // Q, K and V are split and their gradients joined, except in the first layer: its input needs no gradient. Gate and up are neither.
+        let owners = E2B.layers - E2B.shared;
+        assert_eq!(count("columns/copy"), 6 * owners - 3);
     }
 }
 
