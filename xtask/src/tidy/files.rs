@@ -10,7 +10,7 @@ use crate::command::{output, root};
 const MAX_LINES: usize = 500;
 /// Files with an unsafe block: the memory map, wgpu's experimental features, kernels without runtime checks, the driver's pipeline cache, and
 /// intrinsics of the CPU.
-const UNSAFE: [&str; 10] = [
+const UNSAFE: [&str; 11] = [
     "crates/source/src/file.rs",
     "crates/engine/src/gpu/device.rs",
     "crates/engine/src/gpu/pipelines.rs",
@@ -20,6 +20,7 @@ const UNSAFE: [&str; 10] = [
     "crates/engine/src/cpu/simd/x86.rs",
     "crates/engine/src/cpu/simd/x86/avx2.rs",
     "crates/engine/src/cpu/simd/x86/avx2_bytes.rs",
+    "crates/engine/src/cpu/simd/x86/avx512_bytes.rs",
     "crates/engine/src/cpu/simd/x86/avx512.rs",
 ];
 const CODE: [&str; 5] = ["rs", "wgsl", "ts", "svelte", "mjs"];
