@@ -11,7 +11,7 @@
 //! | 9–32 | f16 matrix units, few tiles of 32 columns | GEMM with matrix units, split-K tiles |
 //! | > 8 | f16 matrix units | GEMM with matrix units, five tile shapes |
 //! | > 8 | F32, F16 or BF16 weights | GEMM, register tiles |
-//! | ≥ 128 | quantised weights | dequantised and x transposed first, then GEMM of k-major matrices |
+//! | ≥ 128 | quantised weights | dequantised and x transposed first, then GEMM with k as the outer dimension of both |
 //! | > 8 | quantised weights | GEMM, scalar tiles |
 //!
 //! The constants are tuned for a large device; a small one loses little.

@@ -1,5 +1,5 @@
-//! Without matrix units, many columns times a quantised weight: x is transposed and the weight dequantised, a part at a time, so that both
-//! are k-major; tiles then copy what they read. Tiles that read quantised weights decode them again for every 64 columns, and have no
+//! Without matrix units, many columns times a quantised weight: x is transposed and the weight dequantised, a part at a time, so that k is
+//! the outer dimension of both (k-major); tiles then copy what they read. Tiles that read quantised weights decode them again for every 64 columns, and have no
 //! registers left for as large a tile.
 
 use std::ops::Range;

@@ -1,4 +1,4 @@
-// A part of a weight as k-major F32     one lane per unit
+// A part of a weight as F32 with k as the outer dimension (k-major)     one lane per unit
 //#use weights
 //#use quant
 //#use dequantised

@@ -1,5 +1,6 @@
 // y[c, r] = sum over k of w[k, r] * x[k, c]     one workgroup per tile of 128 rows by 64 columns, 8 × 8 results per lane
-// Both matrices are k-major and padded to whole tiles: lanes load adjacent vec4s and stage them as they are.
+// k is the outer dimension of both matrices (k-major here), which are padded to whole tiles: lanes load adjacent vec4s and stage them as
+// they are.
 // If there are too few tiles, CHUNKS workgroups share one, each with a part of k (split-K).
 override CHUNKS: u32 = 1u;
 

@@ -1,4 +1,4 @@
-// x as k-major columns, padded with zeros: y[k, c] = x[c, k]     one workgroup per block of 32 × 32
+// x with k as the outer dimension (k-major), padded with zeros: y[k, c] = x[c, k]     one workgroup per block of 32 × 32
 struct Params {
     columns: u32,
     width: u32,
