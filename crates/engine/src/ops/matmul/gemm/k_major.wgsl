@@ -51,6 +51,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let across = p.column_vec4s / TILE_COLUMNS;
     let index = grid_index(group) / CHUNKS;
     let tile = Tile(index / across * TILE_ROWS * 4u, index % across * TILE_COLUMNS * 4u, grid_index(group) % CHUNKS);
+    // A grid of several rows has workgroups past the last tile.
+    if tile.first_row / 4u >= p.row_vec4s {
+        return;
+    }
     let place = place_of(lane);
     let share = (p.depth / DEPTH + CHUNKS - 1u) / CHUNKS * DEPTH;
     let first = min(tile.chunk * share, p.depth);
